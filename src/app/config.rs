@@ -32,7 +32,7 @@ use crate::program;
 use crate::rest::{Bearer, Detail, Origins};
 use crate::runtime::{self, RunSettings};
 use crate::search::JobSettings;
-use crate::storage::{self, Durability, IndexSettings, Migrate, Place, UsedIndexes};
+use crate::storage::{self, Durability, IndexSettings, Migrate, Place, Server, UsedIndexes};
 
 /// All settings of the process.
 #[derive(Debug, Clone)]
@@ -521,9 +521,16 @@ fn compat(sources: &Sources) -> Result<Compat, ConfigError> {
 
 fn storage_settings(sources: &Sources) -> Result<storage::Settings, ConfigError> {
     let path = sources.string("SQLITE_PATH")?;
+    let backend = sources.choice("STORAGE_BACKEND")?;
+    let auto_migrate = if backend == "postgres" {
+        "POSTGRES_AUTO_MIGRATE"
+    } else {
+        "SQLITE_AUTO_MIGRATE"
+    };
     Ok(storage::Settings {
-        place: match sources.choice("STORAGE_BACKEND")? {
+        place: match backend {
             "memory" => Place::Memory,
+            "postgres" => Place::Server(server(sources)?),
             _ if path.is_empty() => Place::File(data_file(&sources.sources[0])?),
             _ => Place::File(path.into()),
         },
@@ -538,7 +545,7 @@ fn storage_settings(sources: &Sources) -> Result<storage::Settings, ConfigError>
         absent_lists_are_null: compat(sources)?.absent_lists_are_null(),
         queue_bytes: sources.count("COMMIT_QUEUE_BYTES")?,
         start_check: sources.duration("START_CHECK_TIME")?,
-        migrate: if sources.truth("SQLITE_AUTO_MIGRATE")? {
+        migrate: if sources.truth(auto_migrate)? {
             Migrate::Yes
         } else {
             Migrate::No
@@ -553,6 +560,29 @@ fn storage_settings(sources: &Sources) -> Result<storage::Settings, ConfigError>
             per_model_max: sources.number("INDEX_ADAPTIVE_MAX")?,
             unused: sources.duration("INDEX_ADAPTIVE_UNUSED")?,
         },
+    })
+}
+
+/// The database on a server.
+fn server(sources: &Sources) -> Result<Server, ConfigError> {
+    let url = sources.string("POSTGRES_URL")?;
+    if url.is_empty() {
+        return Err(ConfigError::Together(
+            "CYODA_STORAGE_BACKEND=postgres needs CYODA_POSTGRES_URL, or CYODA_POSTGRES_URL_FILE: \
+             postgres://user:password@host:5432/name"
+                .to_owned(),
+        ));
+    }
+    let connections = sources.count("POSTGRES_MAX_CONNS")?;
+    let startup = sources.duration("STARTUP_TIMEOUT")?;
+    Ok(Server {
+        url: url.into(),
+        // One writes, and at least one reads.
+        max_connections: u32::try_from(connections).unwrap_or(u32::MAX).max(2),
+        min_connections: sources.number("POSTGRES_MIN_CONNS")?,
+        idle: sources.duration("POSTGRES_MAX_CONN_IDLE_TIME")?,
+        // What is wrong is named before the time is over.
+        patience: startup.saturating_sub(startup / 10),
     })
 }
 

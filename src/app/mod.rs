@@ -236,6 +236,7 @@ fn sealing(config: &Config) -> Sealing {
         (Some(seal), _) => Sealing::with(seal.clone()),
         (None, Place::File(path)) => Sealing::own(Some(path)),
         (None, Place::Memory) => Sealing::own(None),
+        (None, Place::Server(_)) => Sealing::none(),
     }
 }
 

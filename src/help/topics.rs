@@ -56,6 +56,7 @@ const SOURCES: &[Source] = &[
     topic("search", include_str!("topics/search.md"), &["criteria", "models", "entities", "indexes", "statistics"]),
     topic("indexes", include_str!("topics/indexes.md"), &["search", "models"]),
     topic("statistics", include_str!("topics/statistics.md"), &["search", "criteria"]),
+    topic("postgres", include_str!("topics/postgres.md"), &["config", "operators", "errors", "design.storage"]),
     topic("history", include_str!("topics/history.md"), &["entities", "explain", "changes"]),
     topic("changes", include_str!("topics/changes.md"), &["history", "entities"]),
     topic("explain", include_str!("topics/explain.md"), &["history", "workflows", "criteria"]),

@@ -51,6 +51,10 @@ pub enum Error {
         "the variables of bundles cannot be sealed, because the key file {path} cannot be used: {reason}; make its folder writable, or set INTERLOCK_KEY_ENCRYPTION_KEY"
     )]
     NoKey { path: Arc<str>, reason: Arc<str> },
+    #[error(
+        "the variables of bundles cannot be sealed without a key that outlives the process; set INTERLOCK_KEY_ENCRYPTION_KEY"
+    )]
+    NoKeyGiven,
     #[error("a variable could not be sealed")]
     NotSealed,
     #[error("the stored {what} \"{name}\" cannot be read")]
@@ -73,7 +77,9 @@ impl Coded for Error {
             Self::FileModified { .. } => Code::EntityModified,
             Self::FileUnusable { .. } => Code::ValidationFailed,
             Self::Folder { .. } => Code::StorageUnavailable,
-            Self::Unreadable { .. } | Self::NoKey { .. } | Self::NotSealed => Code::ServerError,
+            Self::Unreadable { .. } | Self::NoKey { .. } | Self::NoKeyGiven | Self::NotSealed => {
+                Code::ServerError
+            }
             Self::Storage(error) => error.code(),
         }
     }
@@ -96,7 +102,9 @@ impl Coded for Error {
                 let version = version.as_ref().map(ToString::to_string);
                 vec![("path", (&**path).into()), ("version", version.into())]
             }
-            Self::Unreadable { .. } | Self::NoKey { .. } | Self::NotSealed => Properties::new(),
+            Self::Unreadable { .. } | Self::NoKey { .. } | Self::NoKeyGiven | Self::NotSealed => {
+                Properties::new()
+            }
             Self::Storage(error) => error.properties(),
         }
     }

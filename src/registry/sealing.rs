@@ -28,6 +28,8 @@ enum Place {
     File(PathBuf),
     /// The memory, as everything else.
     Memory,
+    /// There is none.
+    Absent,
 }
 
 impl Sealing {
@@ -52,6 +54,14 @@ impl Sealing {
         }
     }
 
+    /// No key: one of the process's own could not be used by the next one.
+    pub const fn none() -> Self {
+        Self {
+            place: Place::Absent,
+            seal: OnceLock::new(),
+        }
+    }
+
     /// The key. It is made if there is none.
     pub(super) fn seal(&self) -> Result<&Seal, Error> {
         if let Some(seal) = self.seal.get() {
@@ -62,6 +72,7 @@ impl Sealing {
                 path: path.display().to_string().into(),
                 reason: reason.into(),
             })?,
+            Place::Absent => return Err(Error::NoKeyGiven),
             Place::Given | Place::Memory => Seal::fresh().0,
         };
         Ok(self.seal.get_or_init(|| seal))

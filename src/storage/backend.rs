@@ -17,15 +17,16 @@ use super::simulated;
 use super::{
     Error,
     port::{
-        ActorRow, Batch, ChangeRange, Claim, Copied, CopyError, Definitions, EntityRow, Failure,
-        Identity, Index, Indexable, Job, JobRow, Leaving, Listed, ListedTopic, Message,
-        ModelCommit, ModelRow, Newest, OldRun, Ordered, Probe, Progress, Reached, Record,
-        RecordHead, RecordHeadPage, RecordKey, RecordKind, RecordOrigin, RecordPage, RecordRow,
-        Recorded, Remembered, RunEvents, RunKey, RunName, RunNameRow, RunsWanted, ScanRequest,
-        Settings, Stored, StoredJob, StoredProducer, StoredRun, Stretch, Syncing, Task, TaskKey,
-        TaskLine, TaskPage, TenantRow, TopicEvent, TopicHead, TopicKey, TopicPage, TopicRow,
-        Upkeep, Version,
+        ActorRow, Batch, ChangeRange, Claim, CommitRow, Copied, CopyError, Definitions, EntityRow,
+        Failure, Identity, Index, Indexable, Job, JobRow, Leaving, Link, Listed, ListedTopic,
+        Message, ModelCommit, ModelRow, Newest, OldRun, Ordered, Place, Probe, Progress, Reached,
+        Record, RecordHead, RecordHeadPage, RecordKey, RecordKind, RecordOrigin, RecordPage,
+        RecordRow, Recorded, Remembered, RunEvents, RunKey, RunName, RunNameRow, RunsWanted,
+        ScanRequest, Settings, Stored, StoredJob, StoredProducer, StoredRun, Stretch, Task,
+        TaskKey, TaskLine, TaskPage, TenantRow, TopicEvent, TopicHead, TopicKey, TopicPage,
+        TopicRow, Upkeep, Version, Written,
     },
+    postgres::{self, Postgres},
     sqlite::{self, Sqlite},
 };
 use crate::clock::Timestamp;
@@ -50,15 +51,25 @@ pub(super) struct Backend {
 #[derive(Debug)]
 enum Kind {
     Sqlite(Box<Sqlite>),
+    Postgres(Box<Postgres>),
     #[cfg(test)]
     Simulated(Arc<Simulated>),
 }
 
 impl Backend {
     pub(super) async fn open(settings: &Settings) -> Result<(Self, Newest), Error> {
-        let (database, newest) = Sqlite::open(settings).await?;
+        let (kind, newest) = match &settings.place {
+            Place::Server(server) => {
+                let (database, newest) = Postgres::open(settings, server).await?;
+                (Kind::Postgres(Box::new(database)), newest)
+            }
+            Place::File(_) | Place::Memory => {
+                let (database, newest) = Sqlite::open(settings).await?;
+                (Kind::Sqlite(Box::new(database)), newest)
+            }
+        };
         let backend = Self {
-            kind: Kind::Sqlite(Box::new(database)),
+            kind,
             #[cfg(test)]
             disturbance: None,
         };
@@ -67,7 +78,24 @@ impl Backend {
 
     /// Brings a database up to date without opening it for use.
     pub(super) async fn migrate(settings: &Settings) -> Result<(), Error> {
-        Ok(Sqlite::migrate(settings).await?)
+        match &settings.place {
+            Place::Server(server) => Ok(Postgres::migrate(server).await?),
+            Place::File(_) | Place::Memory => Ok(Sqlite::migrate(settings).await?),
+        }
+    }
+
+    /// Whether other processes may write to the database, too.
+    pub(super) const fn is_shared(&self) -> bool {
+        matches!(self.kind, Kind::Postgres(_))
+    }
+
+    /// The newest commit, where others may have made it.
+    pub(super) async fn newest(&self) -> Result<Option<Newest>, Error> {
+        let Kind::Postgres(database) = &self.kind else {
+            return Ok(None);
+        };
+        let newest = database.newest().await;
+        Ok(Some(newest.map_err(postgres::understood)?))
     }
 
     /// Copies a database into a file as of one instant, also while a service writes to it.
@@ -93,7 +121,8 @@ impl Backend {
     /// What writes; there is one.
     pub(super) fn writer(&self) -> Option<Writer> {
         let kind = match &self.kind {
-            Kind::Sqlite(database) => WriterKind::Sqlite(database.writer()?),
+            Kind::Sqlite(database) => WriterKind::Sqlite(Box::new(database.writer()?)),
+            Kind::Postgres(database) => WriterKind::Postgres(Box::new(database.writer()?)),
             #[cfg(test)]
             Kind::Simulated(database) => WriterKind::Simulated(Arc::clone(database)),
         };
@@ -106,37 +135,36 @@ impl Backend {
 
     /// What copies the log back beside the writer, if there is a log.
     pub(super) fn checkpointer(&self) -> Option<Checkpointer> {
-        match &self.kind {
-            Kind::Sqlite(database) => database.checkpointer().map(Checkpointer),
-            #[cfg(test)]
-            Kind::Simulated(_) => None,
-        }
+        let Kind::Sqlite(database) = &self.kind else {
+            return None;
+        };
+        database.checkpointer().map(Checkpointer)
     }
 
     /// Whether the check at the start has found a damaged page.
     pub(super) const fn is_damaged(&self) -> bool {
-        match &self.kind {
-            Kind::Sqlite(database) => database.is_damaged(),
-            #[cfg(test)]
-            Kind::Simulated(_) => false,
-        }
+        let Kind::Sqlite(database) = &self.kind else {
+            return false;
+        };
+        database.is_damaged()
     }
 
     /// Looks for damaged pages, for so long at most, and says in the log which they are.
     pub(super) async fn name_damage(&self, within: Duration) -> Result<(), Error> {
-        match &self.kind {
-            Kind::Sqlite(database) => Ok(database.name_damage(within).await?),
-            #[cfg(test)]
-            Kind::Simulated(_) => Ok(()),
+        if let Kind::Sqlite(database) = &self.kind {
+            database.name_damage(within).await?;
         }
+        Ok(())
     }
 
     /// Closes every connection, the writing one last.
     pub(super) async fn close(&self, writer: Writer) {
         match (&self.kind, writer.kind) {
-            (Kind::Sqlite(database), WriterKind::Sqlite(writer)) => database.close(writer).await,
-            #[cfg(test)]
-            (Kind::Sqlite(_) | Kind::Simulated(_), _) => {}
+            (Kind::Sqlite(database), WriterKind::Sqlite(writer)) => database.close(*writer).await,
+            (Kind::Postgres(database), WriterKind::Postgres(writer)) => {
+                database.close(*writer).await;
+            }
+            _ => {}
         }
     }
 }
@@ -151,6 +179,10 @@ macro_rules! reads {
                         #[cfg(test)]
                         let _still = self.disturbance.as_ref().map(|_| simulated::still());
                         Ok(database.$name($($argument),*).await?)
+                    }
+                    Kind::Postgres(database) => {
+                        let read = database.$name($($argument),*).await;
+                        Ok(read.map_err(postgres::understood)?)
                     }
                     #[cfg(test)]
                     Kind::Simulated(database) => Ok(database.state().$name($($argument),*)),
@@ -330,7 +362,8 @@ pub(super) struct Writer {
 
 #[derive(Debug)]
 enum WriterKind {
-    Sqlite(sqlite::Writer),
+    Sqlite(Box<sqlite::Writer>),
+    Postgres(Box<postgres::Writer>),
     #[cfg(test)]
     Simulated(Arc<Simulated>),
 }
@@ -338,33 +371,45 @@ enum WriterKind {
 impl Writer {
     /// Writes a batch, and begins to make it durable. After a failure, also of that, the outcome is
     /// unknown until [`Self::reopen`] has settled it.
-    pub(super) async fn write(&mut self, batch: &Batch) -> Result<Syncing, Failure> {
+    pub(super) async fn write(&mut self, batch: &Batch) -> Result<Written, Failure> {
         #[cfg(test)]
         simulated::pass(self.disturbance.clone(), Moment::BeforeWrite).await?;
-        let syncing = self.write_now(batch).await?;
+        let written = self.write_now(batch).await?;
         #[cfg(test)]
-        let syncing = simulated::disturb(self.disturbance.clone(), syncing).await?;
-        Ok(syncing)
+        let written = match written {
+            Written::Syncing(syncing) => {
+                Written::Syncing(simulated::disturb(self.disturbance.clone(), syncing).await?)
+            }
+            Written::Overtaken => Written::Overtaken,
+        };
+        Ok(written)
     }
 
-    async fn write_now(&mut self, batch: &Batch) -> Result<Syncing, Failure> {
+    async fn write_now(&mut self, batch: &Batch) -> Result<Written, Failure> {
         #[cfg(test)]
         let _still = self.still();
         match &mut self.kind {
             WriterKind::Sqlite(writer) => writer.write(batch).await,
+            WriterKind::Postgres(writer) => writer.write(batch).await,
             #[cfg(test)]
-            WriterKind::Simulated(database) => Ok(database.write(batch)),
+            WriterKind::Simulated(database) => Ok(Written::Syncing(database.write(batch))),
         }
     }
 
-    /// Writes what is no commit; how many rows that took.
-    pub(super) async fn keep_up(&mut self, upkeep: &Upkeep) -> Result<u64, Failure> {
+    /// Writes what is no commit of units; how many rows that took. Where others write too it may
+    /// have to follow the newest commit: none if it does not, and then nothing is written.
+    pub(super) async fn keep_up(
+        &mut self,
+        upkeep: &Upkeep,
+        link: Option<&Link>,
+    ) -> Result<Option<u64>, Failure> {
         #[cfg(test)]
         let _still = self.still();
         match &mut self.kind {
-            WriterKind::Sqlite(writer) => writer.keep_up(upkeep).await,
+            WriterKind::Sqlite(writer) => writer.keep_up(upkeep).await.map(Some),
+            WriterKind::Postgres(writer) => writer.keep_up(upkeep, link).await,
             #[cfg(test)]
-            WriterKind::Simulated(database) => Ok(database.state().keep_up(upkeep)),
+            WriterKind::Simulated(database) => Ok(Some(database.state().keep_up(upkeep))),
         }
     }
 
@@ -372,11 +417,10 @@ impl Writer {
     pub(super) async fn copy_back(&mut self) -> Result<(), Failure> {
         #[cfg(test)]
         let _still = self.still();
-        match &mut self.kind {
-            WriterKind::Sqlite(writer) => writer.copy_back().await,
-            #[cfg(test)]
-            WriterKind::Simulated(_) => Ok(()),
+        if let WriterKind::Sqlite(writer) = &mut self.kind {
+            writer.copy_back().await?;
         }
+        Ok(())
     }
 
     /// Makes the database usable again after a failure, and everything durable that it holds.
@@ -387,6 +431,7 @@ impl Writer {
         let _still = self.still();
         match &mut self.kind {
             WriterKind::Sqlite(writer) => writer.reopen().await,
+            WriterKind::Postgres(writer) => writer.reopen().await,
             #[cfg(test)]
             WriterKind::Simulated(_) => Ok(()),
         }
@@ -399,21 +444,24 @@ impl Writer {
         if self.disturbance.is_some() {
             return None;
         }
-        match &self.kind {
-            WriterKind::Sqlite(writer) => writer.in_place(),
-            #[cfg(test)]
-            WriterKind::Simulated(_) => None,
-        }
+        let WriterKind::Sqlite(writer) = &self.kind else {
+            return None;
+        };
+        writer.in_place()
     }
 
     /// Whether all of these commits are there. A batch is one transaction, so all are or none is.
-    pub(super) async fn knows(&mut self, sequences: &[i64]) -> Result<bool, Failure> {
+    pub(super) async fn knows(&mut self, commits: &[CommitRow]) -> Result<bool, Failure> {
         #[cfg(test)]
         let _still = self.still();
         match &mut self.kind {
-            WriterKind::Sqlite(writer) => writer.knows(sequences).await,
+            WriterKind::Sqlite(writer) => writer.knows(commits).await,
+            WriterKind::Postgres(writer) => writer.knows(commits).await,
             #[cfg(test)]
-            WriterKind::Simulated(database) => Ok(database.state().knows(sequences)),
+            WriterKind::Simulated(database) => {
+                let sequences: Vec<_> = commits.iter().map(|commit| commit.seq).collect();
+                Ok(database.state().knows(&sequences))
+            }
         }
     }
 
@@ -423,6 +471,10 @@ impl Writer {
         let _still = self.still();
         match &mut self.kind {
             WriterKind::Sqlite(writer) => Ok(writer.tenant(tenant).await?),
+            WriterKind::Postgres(writer) => {
+                let row = writer.tenant(tenant).await;
+                Ok(row.map_err(postgres::understood)?)
+            }
             #[cfg(test)]
             WriterKind::Simulated(database) => Ok(database.state().add_tenant(tenant)),
         }
@@ -438,6 +490,10 @@ impl Writer {
         let _still = self.still();
         match &mut self.kind {
             WriterKind::Sqlite(writer) => Ok(writer.run_name(tenant, name).await?),
+            WriterKind::Postgres(writer) => {
+                let row = writer.run_name(tenant, name).await;
+                Ok(row.map_err(postgres::understood)?)
+            }
             #[cfg(test)]
             WriterKind::Simulated(database) => Ok(database.state().run_name(tenant, name)),
         }
@@ -453,6 +509,10 @@ impl Writer {
         let _still = self.still();
         match &mut self.kind {
             WriterKind::Sqlite(writer) => Ok(writer.actor(tenant, actor).await?),
+            WriterKind::Postgres(writer) => {
+                let row = writer.actor(tenant, actor).await;
+                Ok(row.map_err(postgres::understood)?)
+            }
             #[cfg(test)]
             WriterKind::Simulated(database) => Ok(database.state().actor(tenant, actor)),
         }
@@ -464,22 +524,31 @@ impl Writer {
         let _still = self.still();
         match &mut self.kind {
             WriterKind::Sqlite(writer) => writer.sweep(now, limit).await?,
+            WriterKind::Postgres(writer) => {
+                let swept = writer.sweep(now, limit).await;
+                swept.map_err(postgres::understood)?;
+            }
             #[cfg(test)]
             WriterKind::Simulated(database) => database.state().sweep(now, limit),
         }
         Ok(())
     }
 
-    /// Writes a change of a model in a transaction of its own; it is durable when this returns.
-    pub(super) async fn change_model(&mut self, commit: &ModelCommit<'_>) -> Result<(), Error> {
+    /// Writes a change of a model in a transaction of its own; it is durable when this returns. False
+    /// if it does not follow the newest commit, and then nothing is written.
+    pub(super) async fn change_model(&mut self, commit: &ModelCommit<'_>) -> Result<bool, Error> {
         #[cfg(test)]
         let _still = self.still();
         match &mut self.kind {
             WriterKind::Sqlite(writer) => writer.change_model(commit).await?,
+            WriterKind::Postgres(writer) => {
+                let changed = writer.change_model(commit).await;
+                return Ok(changed.map_err(postgres::understood)?);
+            }
             #[cfg(test)]
             WriterKind::Simulated(database) => database.state().change_model(commit),
         }
-        Ok(())
+        Ok(true)
     }
 }
 

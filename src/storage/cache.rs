@@ -104,6 +104,14 @@ impl Cache {
         self.versions.insert(id, version);
     }
 
+    /// Lets go of everything: other processes have committed, and it is not known what.
+    pub(super) fn clear(&self) {
+        for slot in &self.generations {
+            *slot.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        }
+        self.versions.clear();
+    }
+
     /// Lets go of what was just deleted.
     pub(super) fn forget(&self, id: EntityId) {
         let mut generation = self.slot(id);

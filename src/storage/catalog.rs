@@ -62,6 +62,13 @@ impl Catalog {
         }
     }
 
+    /// Forgets all models: other processes have committed, and it is not known what.
+    pub(super) fn clear(&self) {
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        state.generation += 1;
+        state.known.clear();
+    }
+
     /// Forgets a model that was changed; the next reader loads it.
     pub(super) fn forget(&self, tenant: TenantRow, model: &ModelKey) {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);

@@ -52,6 +52,8 @@ pub enum Error {
         "the tenant has {bytes} bytes waiting to be committed, which is its half of INTERLOCK_COMMIT_QUEUE_BYTES; try again later"
     )]
     NoRoom { bytes: usize },
+    #[error("a name or a key has a NUL character, which PostgreSQL cannot store; remove it")]
+    NulCharacter,
     #[error("the request was cancelled")]
     Cancelled,
     #[error("position {} is not there yet; the newest is {}", .after.0, .latest.0)]
@@ -72,6 +74,8 @@ pub enum Error {
     NotMigrated,
     #[error("the database could not be migrated")]
     Migration(#[source] Box<dyn std::error::Error + Send + Sync>),
+    #[error(transparent)]
+    Server(Box<dyn std::error::Error + Send + Sync>),
     #[error("the database failed")]
     Database(#[source] port::Failure),
     #[error("a page of the database is damaged; the log of the service names it")]
@@ -116,6 +120,7 @@ impl From<OpenError> for Error {
             OpenError::InUse(path) => Self::InUse(path),
             OpenError::NotMigrated => Self::NotMigrated,
             OpenError::Migration(source) => Self::Migration(source),
+            OpenError::Server(source) => Self::Server(source),
             OpenError::Io(error) => Self::Io(error),
             OpenError::Read(error) => error.into(),
         }
@@ -137,8 +142,9 @@ impl Coded for Error {
             Self::TooLarge { .. } => Code::TransactionTooLarge,
             Self::NoRoom { .. } => Code::TenantLimitExceeded,
             Self::Cancelled => Code::Cancelled,
-            Self::NotYet { .. } => Code::BadRequest,
+            Self::NotYet { .. } | Self::NulCharacter => Code::BadRequest,
             Self::Unavailable | Self::Stopped => Code::StorageUnavailable,
+            Self::Database(failure) if failure.cause() == Cause::Away => Code::StorageUnavailable,
             Self::OutcomeUnknown => Code::OutcomeUnknown,
             Self::Damaged => Code::StorageDamaged,
             Self::Inconsistent { .. }
@@ -146,6 +152,7 @@ impl Coded for Error {
             | Self::InUse(_)
             | Self::NotMigrated
             | Self::Migration(_)
+            | Self::Server(_)
             | Self::Database(_)
             | Self::Io(_) => Code::ServerError,
         }
@@ -199,6 +206,7 @@ impl Coded for Error {
             | Self::ModelNotLocked(_)
             | Self::UniqueViolation { .. }
             | Self::TooLarge { .. }
+            | Self::NulCharacter
             | Self::Cancelled
             | Self::Unavailable
             | Self::OutcomeUnknown
@@ -207,6 +215,7 @@ impl Coded for Error {
             | Self::InUse(_)
             | Self::NotMigrated
             | Self::Migration(_)
+            | Self::Server(_)
             | Self::Database(_)
             | Self::Io(_)
             | Self::NotCommitted

@@ -35,6 +35,12 @@ impl Instants {
         }
     }
 
+    /// Others have committed at a time; the next one is later.
+    pub(super) fn raise(&self, newest: Timestamp) {
+        let mut state = self.lock();
+        state.floor = state.floor.max(newest);
+    }
+
     /// Gives `count` ascending times, a microsecond apart, to a batch that is about to be
     /// written; the first is answered. A clock that went back makes times crawl.
     pub(super) fn stamp(&self, now: Timestamp, count: i64) -> Timestamp {

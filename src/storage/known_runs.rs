@@ -177,6 +177,11 @@ impl Runs {
         }
     }
 
+    /// Forgets where all runs are: other processes have committed, and it is not known what.
+    pub(super) fn clear(&self) {
+        self.current.clear();
+    }
+
     /// A run that was advanced lately.
     pub(super) fn get(&self, id: RunId) -> Option<Arc<StoredRun>> {
         self.current.get(&id)

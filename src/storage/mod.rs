@@ -14,7 +14,7 @@
 //! open ─► committer ─► handle ◄─ unit, snapshot, feed, job …
 //!             │           │
 //!             ▼           ▼
-//!         validate     backend ─► sqlite, simulated (in tests)
+//!         validate     backend ─► sqlite, postgres, simulated (in tests)
 //!             │           │          │
 //!             ▼           ▼          │
 //!           draft ─────► port ◄──────┘
@@ -55,9 +55,11 @@ mod names;
 mod open;
 mod past;
 mod port;
+mod postgres;
 mod recent;
 mod record_cache;
 mod room;
+mod rows;
 mod run;
 mod run_feed;
 mod run_retention;
@@ -103,9 +105,9 @@ pub use port::{
     Index, IndexRow, IndexSettings, IndexState, Job, JobEnd, JobRow, JobState, Keyed, Listed,
     ListedTopic, Message, Migrate, Ordered, Place, Print, Probe, Progress, Record, RecordHead,
     RecordKey, RecordKind, RecordOrigin, RecordRow, Recorded, Remembered, RunEvents, RunKey,
-    RunKeyKind, RunName, RunsWanted, ScanLifecycle, ScanPage, ScanRow, Settings, StoredProducer,
-    StoredRun, Subject, Task, TaskKey, TaskKind, TaskLine, TaskPage, TaskRef, TopicEvent, TopicKey,
-    UsedIndexes, Version,
+    RunKeyKind, RunName, RunsWanted, ScanLifecycle, ScanPage, ScanRow, Server, Settings,
+    StoredProducer, StoredRun, Subject, Task, TaskKey, TaskKind, TaskLine, TaskPage, TaskRef,
+    TopicEvent, TopicKey, UsedIndexes, Version,
 };
 pub use run::RunEnd;
 pub use run_feed::{FollowedRuns, RunFeed};

@@ -138,7 +138,7 @@ impl Storage {
             long_log: Notify::new(),
         }));
         storage.0.indexes.swap(storage.0.database.indexes().await?);
-        let committer = Committer::new(storage.clone(), inbox, waiting, publish, newest.sequence);
+        let committer = Committer::new(storage.clone(), inbox, waiting, publish, newest);
         Ok((storage, committer.run(stop)))
     }
 }

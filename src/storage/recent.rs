@@ -179,6 +179,16 @@ impl Recent {
         }
     }
 
+    /// Other processes have committed up to a sequence: whoever follows finds that in the table.
+    pub(super) fn skip(&self, until: Sequence) {
+        let mut state = self.lock();
+        state.until = until;
+        state.forget();
+        for followed in state.followed.values() {
+            followed.newest.send_replace(until);
+        }
+    }
+
     /// The batches that go on after a position and hold everything up to a sequence; as many as
     /// make a part. None if they do not.
     pub(super) fn after(&self, position: Position, until: Sequence) -> Option<Vec<Arc<Batch>>> {

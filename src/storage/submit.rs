@@ -38,6 +38,9 @@ impl Storage {
         if !self.takes_writes() {
             return Err(Error::Unavailable);
         }
+        if self.0.database.is_shared() && draft.has_nul() {
+            return Err(Error::NulCharacter);
+        }
         let room = self.0.room.take(&draft.tenant, bytes);
         let _room = tokio::select! {
             biased;

@@ -1,3 +1,10 @@
+#[expect(dead_code, reason = "tests of the whole service use the rest of it")]
+#[path = "../../tests/it/support/database.rs"]
+mod database;
+#[expect(dead_code, reason = "tests of connectors use the rest of it")]
+#[path = "../../tests/it/support/postgres.rs"]
+mod postgres;
+
 mod feed;
 mod flight;
 mod identities;
@@ -27,6 +34,8 @@ use crate::model::{Lock, Schema};
 use crate::workflow::{ImportMode, Workflow};
 
 struct Bench {
+    /// Dropped when the test is over.
+    _database: Option<database::Database>,
     storage: Storage,
     clock: ManualClock,
     stop: CancellationToken,
@@ -34,8 +43,23 @@ struct Bench {
 }
 
 impl Bench {
+    /// On a database in memory, or on a server if the tests are to run there.
     async fn start() -> Self {
-        Self::on(Place::Memory).await
+        if !database::is_postgres() {
+            return Self::on(Place::Memory).await;
+        }
+        let made = database::Database::new(|_| {});
+        let server = Server {
+            url: made.url().into(),
+            max_connections: 6,
+            min_connections: 1,
+            idle: Duration::from_secs(60),
+            patience: Duration::from_secs(10),
+        };
+        Self {
+            _database: Some(made),
+            ..Self::on(Place::Server(server)).await
+        }
     }
 
     async fn on(place: Place) -> Self {
@@ -62,6 +86,7 @@ impl Bench {
         let (storage, committer) = opening.await.expect("opens");
         tasks.spawn(committer);
         Self {
+            _database: None,
             storage,
             clock,
             stop,

@@ -8,6 +8,7 @@
 //! median and span.
 
 mod auth;
+mod chain;
 mod delays;
 mod feed;
 mod floor;
@@ -17,6 +18,9 @@ mod machine;
 mod member;
 mod message;
 mod other_driver;
+#[expect(dead_code, reason = "tests use the rest of it")]
+#[path = "../it/support/postgres.rs"]
+mod postgres;
 mod process;
 mod reads;
 mod report;
@@ -56,7 +60,7 @@ struct Options {
     /// How many rounds each row has.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
-    /// Only rows whose name begins like this (T1 … T5, REST, T7 … T9, T12 … T22, WASM, saga, delay, auth, pages, start, memory, size); may be repeated.
+    /// Only rows whose name begins like this (T1 … T5, REST, T7 … T9, T12 … T22, WASM, saga, delay, chain, auth, pages, start, memory, size); may be repeated.
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
     /// How many connections share the unary calls in flight.
@@ -191,6 +195,10 @@ async fn measure(options: &Options) {
     if options.includes(feed::NAME) {
         report::progress(feed::NAME);
         report.add_feed(&feed::measure(&plan).await);
+    }
+    if options.includes(chain::NAME) {
+        report::progress(chain::NAME);
+        chain::measure(plan.service.in_all()).await;
     }
     if options.includes(auth::NAME) {
         report::progress(auth::NAME);

@@ -107,6 +107,9 @@ pub(super) fn announce(
         ..
     } = validated;
     let storage = &storage.0;
+    for (published, placed) in &rows.placed {
+        published.set(placed);
+    }
     let mut entities = rows
         .batch
         .versions

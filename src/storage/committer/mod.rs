@@ -8,6 +8,7 @@
 mod flight;
 mod log;
 mod model;
+mod overtaken;
 mod recovery;
 mod rows;
 mod sweeper;
@@ -25,7 +26,7 @@ use super::{
     backend::Writer,
     chore::{Chore, Reply},
     draft::Committed,
-    port::{Batch, Cause, EntityRow, Failure, Syncing, TenantRow, TopicRow},
+    port::{Batch, Cause, EntityRow, Failure, Newest, TenantRow, TopicRow, Written},
     submission::Submission,
 };
 use crate::entity::{Position, Sequence};
@@ -51,6 +52,10 @@ pub(super) struct Committer {
     newest_task: Option<i64>,
     /// The newest row of `topic`, likewise.
     newest_topic: Option<TopicRow>,
+    /// How often what batches are validated by was changed, as of the commit before the next.
+    revision: i64,
+    /// Whether other processes may have committed what is not known here.
+    is_behind: bool,
     /// How the database failed while a batch was validated.
     failure: Option<Failure>,
     /// What was taken out of the inbox.
@@ -71,13 +76,16 @@ struct Survivor {
     first: Position,
 }
 
+/// A unit that did not survive its validation, and why.
+type Refused = (Submission, Error);
+
 impl Committer {
     pub(super) fn new(
         storage: Storage,
         inbox: mpsc::Receiver<Submission>,
         chores: mpsc::Receiver<Chore>,
         publish: watch::Sender<Sequence>,
-        newest: Sequence,
+        newest: Newest,
     ) -> Self {
         let writer = storage.0.database.writer();
         Self {
@@ -86,10 +94,12 @@ impl Committer {
             inbox,
             chores,
             publish,
-            next: newest.0 + 1,
+            next: newest.sequence.0 + 1,
+            revision: newest.revision,
             newest_entity: None,
             newest_task: None,
             newest_topic: None,
+            is_behind: false,
             failure: None,
             waiting: Waiting::default(),
             flight: None,
@@ -161,35 +171,69 @@ impl Committer {
         self.commit(batch).await;
     }
 
-    async fn commit(&mut self, batch: Vec<Submission>) {
+    async fn commit(&mut self, mut batch: Vec<Submission>) {
+        while let Some(overtaken) = self.try_commit(batch).await {
+            batch = overtaken;
+        }
+    }
+
+    /// Commits a batch, or returns what has to be validated again since another process was first.
+    async fn try_commit(&mut self, batch: Vec<Submission>) -> Option<Vec<Submission>> {
+        if let Err(error) = self.catch_up().await {
+            refuse_all(batch, &error);
+            return None;
+        }
         let flight = self.flight.as_ref();
         if flight.is_some_and(|flight| flight.decides(&batch)) {
             self.land().await;
         }
         let view = match self.view(&batch).await {
             Ok(view) => view,
-            Err(error) => return refuse_all(batch, &error),
+            Err(error) => {
+                refuse_all(batch, &error);
+                return None;
+            }
         };
-        let validated = self.validate(view, batch).await;
+        let follows = self.follows();
+        let (validated, refused) = self.validate(view, batch).await;
+        match self.is_overtaken(&refused, follows).await {
+            Ok(false) => {
+                for (submission, error) in refused {
+                    answer(submission, Err(error));
+                }
+            }
+            overtaken => {
+                let survivors = validated.map(|validated| self.give_up(validated));
+                let units = refused.into_iter().map(|(submission, _)| submission);
+                let units = survivors.into_iter().flatten().chain(units).collect();
+                let Err(error) = overtaken else {
+                    return Some(units);
+                };
+                refuse_all(units, &error);
+                return None;
+            }
+        }
         if let Some(failure) = self.failure.take() {
             // What is in flight has its own outcome; what was validated is not written at all.
             self.land().await;
             if let Some(validated) = validated {
-                self.storage.0.instants.finish(validated.stamped);
-                let units = validated.survivors.into_iter();
-                refuse_all(units.map(|unit| unit.submission), &Error::Unavailable);
+                refuse_all(self.give_up(validated), &Error::Unavailable);
             }
             let _ = self.recover(&[], &failure, &mut |_| {}).await;
-            return;
+            return None;
         }
-        let Some(validated) = validated else { return };
+        let validated = validated?;
         let batch = &validated.rows.batch;
         let (written, synced) = self.write(batch).await;
         match (written, synced) {
-            (Ok(syncing), Ok(())) => {
+            (Ok(Written::Syncing(syncing)), Ok(())) => {
+                self.revision += i64::from(batch.changes_definitions());
                 self.growth
                     .add(batch, validated.bytes, &self.storage.0.long_log);
                 self.flight = Some(Flight::new(validated, syncing));
+            }
+            (Ok(Written::Overtaken), Ok(())) => {
+                return Some(self.give_up(validated));
             }
             (written, synced) => {
                 if synced.is_err() {
@@ -205,10 +249,19 @@ impl Committer {
                 self.settle(validated, failure).await;
             }
         }
+        None
+    }
+
+    /// The units of a batch that is not written. Where others write, no position may be left out.
+    fn give_up(&mut self, validated: Validated) -> Vec<Submission> {
+        self.is_behind = self.storage.0.database.is_shared();
+        self.storage.0.instants.finish(validated.stamped);
+        let units = validated.survivors.into_iter();
+        units.map(|unit| unit.submission).collect()
     }
 
     /// Writes a batch; meanwhile the one before is answered as soon as it is durable.
-    async fn write(&mut self, batch: &Batch) -> (Result<Syncing, Failure>, Result<(), Failure>) {
+    async fn write(&mut self, batch: &Batch) -> (Result<Written, Failure>, Result<(), Failure>) {
         let Some(writer) = &mut self.writer else {
             let none = Failure::new(Cause::Other, "there is no connection that writes");
             return (Err(none), Ok(()));
@@ -277,7 +330,9 @@ fn answer(submission: Submission, outcome: Result<Committed, Error>) {
 
 /// Answers every unit of a batch that could not be written.
 fn refuse_all(batch: impl IntoIterator<Item = Submission>, error: &Error) {
-    let unavailable = matches!(error, Error::Unavailable | Error::Stopped);
+    let is_away = |failure: &Failure| failure.cause() == Cause::Away;
+    let unavailable = matches!(error, Error::Unavailable | Error::Stopped)
+        || matches!(error, Error::Database(failure) if is_away(failure));
     if !unavailable {
         error!(
             error = error as &dyn std::error::Error,

@@ -19,20 +19,40 @@ impl Committer {
         if !submission.claim.take() {
             return;
         }
-        let at = self.storage.0.instants.stamp(self.storage.now(), 1);
-        let outcome = self.try_change_model(&mut submission, at).await;
-        self.storage.0.instants.finish(at);
-        if outcome.is_ok() {
-            self.publish.send_replace(Sequence(self.next - 1));
-        }
+        let outcome = loop {
+            if let Err(error) = self.catch_up().await {
+                break Err(error);
+            }
+            let at = self.storage.0.instants.stamp(self.storage.now(), 1);
+            let outcome = self.try_change_model(&mut submission, at).await;
+            self.storage.0.instants.finish(at);
+            match outcome {
+                Ok(Some(committed)) => {
+                    self.publish.send_replace(Sequence(self.next - 1));
+                    break Ok(committed);
+                }
+                Ok(None) => self.is_behind = true,
+                // What it was refused by may be what another process has changed since.
+                Err(error) => {
+                    let refused = [(submission, error)];
+                    let overtaken = self.is_overtaken(&refused, self.follows()).await;
+                    let [(unit, error)] = refused;
+                    submission = unit;
+                    if !matches!(overtaken, Ok(true)) {
+                        break Err(error);
+                    }
+                }
+            }
+        };
         answer(submission, outcome);
     }
 
+    /// None if another process was first.
     async fn try_change_model(
         &mut self,
         submission: &mut Submission,
         at: Timestamp,
-    ) -> Result<Committed, Error> {
+    ) -> Result<Option<Committed>, Error> {
         let Submission { draft, reply, .. } = submission;
         let Some((key, change)) = &draft.model else {
             return Err(Error::Stopped);
@@ -63,17 +83,22 @@ impl Committer {
                 author: author.0,
                 executor: executor.map(|executor| executor.0),
             },
+            follows: self.follows(),
             outcomes: draft::outcome_rows(draft, tenant).collect(),
         };
         let writer = self.writer.as_mut().ok_or(Error::Stopped)?;
-        if let Err(error) = writer.change_model(&commit).await {
-            let Error::Database(error) = error else {
-                return Err(error);
-            };
-            let mut tell = |error| answer_early(reply, error);
-            self.recover(&[sequence.0], &error, &mut tell).await?;
+        match writer.change_model(&commit).await {
+            Ok(true) => {}
+            Ok(false) => return Ok(None),
+            Err(Error::Database(error)) => {
+                let mut tell = |error| answer_early(reply, error);
+                let commits = std::slice::from_ref(&commit.commit);
+                self.recover(commits, &error, &mut tell).await?;
+            }
+            Err(error) => return Err(error),
         }
         self.next += 1;
+        self.revision += 1;
         self.sweeper.note(&commit.outcomes, self.storage.now());
         self.storage.0.catalog.forget(tenant, key);
         if matches!(change, ModelChange::Delete)
@@ -82,6 +107,6 @@ impl Committer {
             // Nobody can search the model, and the next change of any index reads them again.
             warn!(%error, "the indexes of a deleted model are not taken out of use yet");
         }
-        Ok(Committed { sequence, at })
+        Ok(Some(Committed { sequence, at }))
     }
 }

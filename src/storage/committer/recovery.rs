@@ -9,7 +9,7 @@ use super::{Committer, answer, answer_early, flight::Validated, refuse_all};
 use crate::storage::{
     Error,
     backend::Writer,
-    port::{Cause, Failure},
+    port::{Cause, CommitRow, Failure},
 };
 
 /// How long the committer waits before it tries a failed storage again.
@@ -20,6 +20,9 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(3);
 
 /// How often it is looked whether the files are in their places.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// That of no commit, so that everything is read again.
+const UNKNOWN_REVISION: i64 = -1;
 
 /// Tells those who wait for a commit that failed; once.
 type Tell<'a> = &'a mut (dyn FnMut(Error) + Send);
@@ -85,8 +88,7 @@ impl Committer {
             error!(error = %failure, "the database rejected a batch that was validated");
             return Err(failure.into());
         }
-        let commits = validated.rows.batch.commits.iter();
-        let sequences: Vec<_> = commits.map(|commit| commit.seq).collect();
+        let commits = &validated.rows.batch.commits;
         let survivors = &mut validated.survivors;
         let mut tell = |error: Error| {
             for survivor in survivors.iter_mut() {
@@ -98,18 +100,21 @@ impl Committer {
                 answer_early(&mut survivor.submission.reply, again);
             }
         };
-        self.recover(&sequences, &failure, &mut tell).await
+        self.recover(commits, &failure, &mut tell).await
     }
 
     /// Refuses writes until the database can be used again, then says whether the commits are
     /// there. Who waits for them is told within a few seconds.
     pub(super) async fn recover(
         &mut self,
-        sequences: &[i64],
+        commits: &[CommitRow],
         failure: &Failure,
         tell: Tell<'_>,
     ) -> Result<(), Error> {
         let cause = failure.cause();
+        // Whether it was written or not, others may have written since.
+        self.is_behind = self.storage.0.database.is_shared();
+        self.revision = UNKNOWN_REVISION;
         let Self {
             writer,
             inbox,
@@ -123,7 +128,7 @@ impl Committer {
         storage.0.health.set_well(false);
         error!(
             error = failure as &dyn std::error::Error,
-            units = sequences.len(),
+            units = commits.len(),
             "the storage failed; writes are refused: {}",
             cause.advice()
         );
@@ -136,7 +141,7 @@ impl Committer {
         for submission in waiting.drain() {
             answer(submission, Err(Error::Unavailable));
         }
-        let known = attempts(writer, sequences, cause);
+        let known = attempts(writer, commits, cause);
         let late = tokio::time::sleep(ANSWER_WITHIN);
         tokio::pin!(known, late);
         loop {
@@ -163,7 +168,7 @@ impl Committer {
 }
 
 /// Tries until the database can be used again; whether the commits are there.
-async fn attempts(writer: &mut Writer, sequences: &[i64], cause: Cause) -> bool {
+async fn attempts(writer: &mut Writer, commits: &[CommitRow], cause: Cause) -> bool {
     if cause == Cause::Damaged {
         // What is damaged stays so.
         return std::future::pending().await;
@@ -171,7 +176,7 @@ async fn attempts(writer: &mut Writer, sequences: &[i64], cause: Cause) -> bool 
     let mut said = String::new();
     loop {
         let known = match writer.reopen().await {
-            Ok(()) => writer.knows(sequences).await,
+            Ok(()) => writer.knows(commits).await,
             Err(error) => Err(error),
         };
         match known {

@@ -10,7 +10,7 @@ use crate::id::{EntityId, Tenant, TransactionId, TransitionName, WorkflowName};
 use crate::storage::{
     Error,
     agenda::Noted,
-    draft::{self, Attribution, Committed, Draft, Write},
+    draft::{self, Attribution, Committed, Draft, Placed, Published, Write},
     port::{
         ActorRow, Batch, CommitRow, DeltaRow, EntityMove, EntityRow, Folded, Freed, NewDecision,
         NewEntity, NewVersion, Removals, RunName, RunNameRow, RunTimer, Subject, TaskDone, TaskKey,
@@ -28,6 +28,8 @@ pub(super) struct Rows {
     pub(super) grown: Vec<NewDelta>,
     /// When the new tasks are due.
     pub(super) noted: Vec<Noted>,
+    /// Where the events of topics are.
+    pub(super) placed: Vec<(Published, Placed)>,
 }
 
 impl Rows {

@@ -26,7 +26,6 @@ impl Committer {
                 let row = newest.map_or(1, |TopicRow(newest)| newest + 1);
                 *newest.insert(TopicRow(row))
             });
-            publication.published.set(&placed);
             rows.batch.topics.push(TopicPut {
                 o: placed.head.row.0,
                 t: tenant.0,
@@ -34,11 +33,11 @@ impl Committer {
                 name: Arc::clone(&publication.topic.name),
                 last: placed.head.last,
             });
-            for (event, (n, is_new)) in publication.events.iter().zip(placed.sequences) {
-                if is_new {
+            for (event, (n, is_new)) in publication.events.iter().zip(&placed.sequences) {
+                if *is_new {
                     rows.batch.topic_events.push(TopicEventRow {
                         o: placed.head.row.0,
-                        n,
+                        n: *n,
                         at: committed.at.micros(),
                         id: event.id.clone(),
                         key: event.key.clone(),
@@ -47,6 +46,8 @@ impl Committer {
                     });
                 }
             }
+            // Not before it is written: it may have to be placed again.
+            rows.placed.push((publication.published.clone(), placed));
         }
     }
 }

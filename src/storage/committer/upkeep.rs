@@ -41,14 +41,28 @@ impl Committer {
             // From here on a unit that has read one of them gets a conflict.
             self.storage.0.runs.removed(runs);
         }
-        let writer = self.writer.as_mut().ok_or(Error::Stopped)?;
-        let rows = match writer.keep_up(upkeep).await {
-            Ok(rows) => rows,
-            Err(failure) => {
-                // All of it can be done again, so it does not matter whether it was written.
-                let mut tell = |error| answer_early(reply, error);
-                self.recover(&[], &failure, &mut tell).await?;
-                0
+        let is_link = upkeep.is_link() && self.storage.0.database.is_shared();
+        let rows = loop {
+            self.catch_up().await?;
+            let stamped = is_link.then(|| self.storage.0.instants.stamp(self.storage.now(), 1));
+            let link = stamped.map(|at| self.link(at));
+            let writer = self.writer.as_mut().ok_or(Error::Stopped)?;
+            let written = writer.keep_up(upkeep, link.as_ref()).await;
+            if let (Ok(Some(_)), Some(_)) = (&written, &link) {
+                self.linked();
+            }
+            if let Some(at) = stamped {
+                self.storage.0.instants.finish(at);
+            }
+            match written {
+                Ok(Some(rows)) => break rows,
+                Ok(None) => self.is_behind = true,
+                Err(failure) => {
+                    // All of it can be done again, so it does not matter whether it was written.
+                    let mut tell = |error| answer_early(reply, error);
+                    self.recover(&[], &failure, &mut tell).await?;
+                    break 0;
+                }
             }
         };
         if let Some(outcome) = upkeep.outcome() {

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{Committer, Survivor, answer, flight::Validated, rows::Rows, topics::topics};
+use super::{Committer, Refused, Survivor, flight::Validated, rows::Rows, topics::topics};
 use crate::clock::Timestamp;
 use crate::entity::{Position, Sequence};
 use crate::storage::{
@@ -66,13 +66,15 @@ impl Committer {
         Ok(view)
     }
 
-    /// Validates and stamps a batch. Those that fail are answered; none if all do.
+    /// Validates and stamps a batch. None if all fail; those that do are returned, too.
     pub(super) async fn validate(
         &mut self,
         mut view: View,
         batch: Vec<Submission>,
-    ) -> Option<Validated> {
+    ) -> (Option<Validated>, Vec<Refused>) {
+        let mut refused = Vec::new();
         let mut rows = Rows::with_room(batch.len());
+        rows.batch.follows = self.follows();
         let mut survivors = Vec::with_capacity(batch.len());
         let count = i64::try_from(batch.len()).unwrap_or(i64::MAX);
         let stamped = self.storage.0.instants.stamp(self.storage.now(), count);
@@ -119,23 +121,24 @@ impl Committer {
                 }
                 Err(Error::Database(error)) => {
                     self.failure = Some(error);
-                    answer(submission, Err(Error::Unavailable));
+                    refused.push((submission, Error::Unavailable));
                 }
-                Err(error) => answer(submission, Err(error)),
+                Err(error) => refused.push((submission, error)),
             }
         }
         if survivors.is_empty() {
             self.storage.0.instants.finish(stamped);
-            return None;
+            return (None, refused);
         }
         let bytes = survivors.iter().map(|survivor| survivor.submission.bytes);
-        Some(Validated {
+        let validated = Validated {
             bytes: bytes.sum(),
             rows,
             survivors,
             stamped,
             until: Sequence(self.next - 1),
-        })
+        };
+        (Some(validated), refused)
     }
 }
 

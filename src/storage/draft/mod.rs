@@ -4,6 +4,7 @@ mod claims;
 mod growth;
 mod keys;
 mod message;
+mod nul;
 mod outcome;
 mod record;
 mod run;
@@ -31,7 +32,7 @@ pub use outcome::{Once, Outcome};
 pub(super) use outcome::{Taken, outcome_row, outcome_rows};
 pub(super) use record::{RecordChange, RecordView, Records, Seen, add_record_rows};
 pub(super) use run::{RunBefore, RunWrite, add_run_rows};
-pub(super) use topic::{EVENT_BYTES, Publication, TopicView};
+pub(super) use topic::{EVENT_BYTES, Placed, Publication, TopicView};
 pub use topic::{NewTopicEvent, Published};
 
 /// Who is to be remembered for a write (`models-and-entities.md` §10).

@@ -4,11 +4,23 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
+use super::Syncing;
+
 use crate::entity::{ChangeKind, Key};
+
+/// What became of a batch that the database has answered.
+pub(in crate::storage) enum Written {
+    /// It is written, and on its way to the disk.
+    Syncing(Syncing),
+    /// Another process was first, so nothing of it is written: what it was validated by is old.
+    Overtaken,
+}
 
 /// Everything a batch writes.
 #[derive(Debug, Default)]
 pub(in crate::storage) struct Batch {
+    /// The newest commit that it was validated by.
+    pub(in crate::storage) follows: i64,
     pub(in crate::storage) commits: Vec<CommitRow>,
     pub(in crate::storage) created: Vec<NewEntity>,
     pub(in crate::storage) moved: Vec<EntityMove>,
@@ -310,6 +322,11 @@ impl Batch {
     pub(in crate::storage) fn drop_record(&mut self, key: RecordGone) {
         self.records.retain(|put| put.key != key);
         self.records_gone.push(key);
+    }
+
+    /// Whether it changes what batches are validated by.
+    pub(in crate::storage) const fn changes_definitions(&self) -> bool {
+        !self.deltas.is_empty() || !self.folded.is_empty()
     }
 
     /// How many rows of each table are written, or taken out one by one.

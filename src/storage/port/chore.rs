@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use super::{
-    EntityRow, Finished, IdentityChange, IndexRow, JobEnd, JobRow, ModelRow, OutcomeRow, TenantRow,
+    CommitRow, EntityRow, Finished, IdentityChange, IndexRow, JobEnd, JobRow, ModelRow, OutcomeRow,
+    TenantRow,
 };
 use crate::clock::Timestamp;
 use crate::entity::{Key, Path, Position, Sequence};
@@ -59,6 +60,15 @@ pub(in crate::storage) enum Upkeep {
     },
 }
 
+/// A commit that holds no unit: where other processes write too, a change of what batches are
+/// validated by has a place among the commits.
+#[derive(Debug)]
+pub(in crate::storage) struct Link {
+    /// The newest commit, as far as is known.
+    pub(in crate::storage) follows: i64,
+    pub(in crate::storage) commit: CommitRow,
+}
+
 /// A key of an entity as of a position.
 #[derive(Debug)]
 pub(in crate::storage) struct FilledKey {
@@ -83,6 +93,11 @@ impl Upkeep {
             | Self::ForgetRuns(_)
             | Self::ForgetTopicEvents { .. } => false,
         }
+    }
+
+    /// Whether it changes what batches are validated by, or relies on that.
+    pub(in crate::storage) const fn is_link(&self) -> bool {
+        self.changes_indexes() || matches!(self, Self::Fill { .. } | Self::Identities(_))
     }
 
     /// What is remembered of a request that is to be done once.

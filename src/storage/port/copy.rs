@@ -25,6 +25,10 @@ pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
 pub enum CopyError {
     #[error("the database is in memory, so there is no file; set CYODA_STORAGE_BACKEND=sqlite")]
     InMemory,
+    #[error(
+        "the database is on a PostgreSQL server; copy it with pg_dump, and put it back with pg_restore"
+    )]
+    OnServer,
     #[error("there is no file {}", .0.display())]
     Absent(PathBuf),
     #[error("{} exists already; name another file, or remove it", .0.display())]

@@ -19,6 +19,8 @@ pub(in crate::storage) enum Cause {
     Misplaced,
     /// A page cannot be what it is.
     Damaged,
+    /// A server does not answer; what became of the commit is not known.
+    Away,
     /// Anything else; what became of the commit is not known.
     Other,
 }
@@ -39,12 +41,22 @@ impl Cause {
                  a backup and restart the service, which uses what is at the path then. Until \
                  the process ends, its open files are in /proc/<pid>/fd"
             }
+            Self::Away => {
+                "look at the PostgreSQL server; writes resume by themselves once it answers"
+            }
             Self::Damaged => "stop the service, restore a backup, and start it again",
             Self::Rejected | Self::Other => {
                 "look at the disk; writes resume by themselves once it works"
             }
         }
     }
+}
+
+/// A file of the database is not at its path any more.
+#[derive(Debug, thiserror::Error)]
+#[error("{path} is not the file that is open: it was deleted, moved or replaced")]
+pub(in crate::storage) struct Misplaced {
+    pub(in crate::storage) path: PathBuf,
 }
 
 /// A failure of the database, with its cause. It reads as the error of the driver does.
@@ -64,6 +76,18 @@ impl Failure {
 
     pub(in crate::storage) const fn cause(&self) -> Cause {
         self.cause
+    }
+
+    /// The same, with another cause if what failed says so.
+    pub(in crate::storage) fn understood<E: StdError + 'static>(
+        self,
+        cause: impl FnOnce(&E) -> Option<Cause>,
+    ) -> Self {
+        let cause = self.source.downcast_ref().and_then(cause);
+        Self {
+            cause: cause.unwrap_or(self.cause),
+            ..self
+        }
     }
 }
 
@@ -105,6 +129,9 @@ pub(in crate::storage) enum OpenError {
     NotMigrated,
     #[error("the database could not be migrated")]
     Migration(#[source] Source),
+    /// A server cannot be used; the error says what to do about it.
+    #[error(transparent)]
+    Server(Source),
     #[error("a file of the database could not be used")]
     Io(#[from] std::io::Error),
     #[error(transparent)]

@@ -5,16 +5,17 @@
 //! in tests, `simulated` implement them. Those name only this module, and nothing else names them:
 //! whatever validates, caches, commits or follows does not know which database there is.
 //!
-//! `SQLite` has one writer, so what it knows of the newest commit is final. A database that other
-//! processes write to as well (STORAGE.md §13) adds the following here:
+//! `SQLite` has one writer, so what it knows of the newest commit is final. To `PostgreSQL` other
+//! processes write as well (STORAGE.md §13):
 //!
-//! - [`Batch`] says which commit it follows. The write returns the commit times, which are the
-//!   database's, or that someone else was first: then nothing of it was written, what is new is
-//!   read, and the batch is validated again.
-//! - [`Newest`] is read whenever a request begins to read, with the entities that have moved since
-//!   a position, whose cached versions are not current any more.
+//! - [`Batch`] says which commit it follows. If someone else was first, nothing of it is written,
+//!   what is new is read, and the batch is validated again.
 //! - An [`Upkeep`] that changes what batches are validated by is a commit of its own, with a
-//!   position.
+//!   position: a [`Link`].
+//!
+//! For several nodes one more is to come: [`Newest`] is read whenever a request begins to read,
+//! with the entities that have moved since a position, whose cached versions are not current any
+//! more.
 
 mod batch;
 mod chore;
@@ -41,13 +42,13 @@ pub(in crate::storage) use batch::{
     Batch, CommitRow, DeltaRow, EntityMove, Folded, Freed, KeyRow, MessageGone, MessageRow,
     NewClaim, NewDecision, NewEntity, NewRun, NewVersion, OutcomeRow, RecordGone, RecordPut,
     Removals, RunEnd, RunEventRow, RunKeyRow, RunMove, RunTimer, TaskDone, TaskRow, TimerDone,
-    TopicEventRow, TopicPut,
+    TopicEventRow, TopicPut, Written,
 };
-pub(in crate::storage) use chore::{FilledKey, JobChore, Upkeep};
+pub(in crate::storage) use chore::{FilledKey, JobChore, Link, Upkeep};
 pub(in crate::storage) use claim::Claim;
 pub use copy::{Copied, CopyError, Progress};
 pub use definitions::Definitions;
-pub(in crate::storage) use failure::{Cause, Error, Failure, OpenError, Syncing};
+pub(in crate::storage) use failure::{Cause, Error, Failure, Misplaced, OpenError, Syncing};
 pub(in crate::storage) use feed::ChangeRange;
 pub use identity::{Identity, IdentityChange, IdentityKind};
 pub use index::{Index, IndexState, Keyed, Ordered, Probe};
@@ -67,7 +68,7 @@ pub(in crate::storage) use run::{OldRun, RunNameRow};
 pub use run::{RunEvents, RunKey, RunKeyKind, RunName, RunsWanted, StoredRun};
 pub(in crate::storage) use scan_page::{Entry, LifecycleEntry, Lifecycles, Reached, ScanRequest};
 pub use scan_page::{ScanLifecycle, ScanPage, ScanRow};
-pub use settings::{Durability, IndexSettings, Migrate, Place, Settings, UsedIndexes};
+pub use settings::{Durability, IndexSettings, Migrate, Place, Server, Settings, UsedIndexes};
 pub use task::{Subject, Task, TaskKind, TaskPage};
 pub use topic::{ListedTopic, TopicEvent, TopicKey};
 pub(in crate::storage) use topic::{TopicHead, TopicPage, TopicRow};

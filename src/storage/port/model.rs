@@ -12,6 +12,8 @@ pub(in crate::storage) struct ModelCommit<'a> {
     pub(in crate::storage) key: &'a ModelKey,
     pub(in crate::storage) effect: Effect<'a>,
     pub(in crate::storage) commit: CommitRow,
+    /// The newest commit that it was validated by.
+    pub(in crate::storage) follows: i64,
     pub(in crate::storage) outcomes: Vec<OutcomeRow>,
 }
 

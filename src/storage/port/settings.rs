@@ -1,6 +1,6 @@
 //! Where a database is, and how it is used.
 
-use std::{path::PathBuf, time::Duration};
+use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 
 /// Where the database is and how it is used.
 #[derive(Debug, Clone)]
@@ -29,6 +29,33 @@ pub enum Place {
     File(PathBuf),
     /// Gone when the process ends.
     Memory,
+    /// On a server of `PostgreSQL`.
+    Server(Server),
+}
+
+/// A database on a server, and how it is reached.
+#[derive(Clone)]
+pub struct Server {
+    /// With the password.
+    pub url: Arc<str>,
+    /// How many connections there are at most, the one that writes included.
+    pub max_connections: u32,
+    /// How many stay open that nobody uses.
+    pub min_connections: u32,
+    /// How long others stay open that nobody uses.
+    pub idle: Duration,
+    /// How long the start waits for a server that can be used.
+    pub patience: Duration,
+}
+
+impl fmt::Debug for Server {
+    /// Without the user and the password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = self.url.rsplit_once('@').map(|(_, place)| place);
+        let place = place.or_else(|| self.url.split_once("://").map(|(_, place)| place));
+        let place = place.and_then(|place| place.split('?').next());
+        write!(f, "Server({})", place.unwrap_or_default())
+    }
 }
 
 /// What an acknowledgement means.

@@ -12,6 +12,8 @@ use crate::model::Lock;
 pub(in crate::storage) struct Newest {
     pub(in crate::storage) sequence: Sequence,
     pub(in crate::storage) at: Timestamp,
+    /// Grows with each change of what batches are validated by, where other processes can make one.
+    pub(in crate::storage) revision: i64,
 }
 
 /// One version of an entity, and where it stands.

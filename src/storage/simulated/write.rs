@@ -16,6 +16,7 @@ impl State {
         Newest {
             sequence: Sequence(newest.map_or(0, |(seq, _)| *seq)),
             at: Timestamp::from_micros(newest.map_or(0, |(_, commit)| commit.at)),
+            revision: 0,
         }
     }
 

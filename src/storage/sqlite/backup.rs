@@ -11,10 +11,11 @@ use sqlx_sqlite::{SqliteConnectOptions, SqliteConnection};
 use tokio::time::{MissedTickBehavior, interval};
 use uuid::Uuid;
 
-use super::{MIGRATIONS, failure, lock, pages, place};
+use super::{MIGRATIONS, lock, pages, place};
 use crate::clock::Timestamp;
 use crate::entity::Sequence;
 use crate::storage::port::{Copied, CopyError, Newest, Place, Progress, Settings};
+use crate::storage::rows::{is_damage, is_foreign};
 
 const INTO: &str = include_str!("sql/copy_into.sql");
 const BYTES: &str = include_str!("sql/copy_bytes.sql");
@@ -96,6 +97,7 @@ fn file(settings: &Settings) -> Result<&PathBuf, CopyError> {
     match &settings.place {
         Place::File(path) => Ok(path),
         Place::Memory => Err(CopyError::InMemory),
+        Place::Server(_) => Err(CopyError::OnServer),
     }
 }
 
@@ -117,7 +119,7 @@ async fn copy(from: &Path, to: &Path, progress: Progress<'_>) -> Result<(), Copy
     match sqlx::query_scalar(IS_OURS).fetch_one(&mut source).await {
         Ok(true) => {}
         Ok(false) => return Err(CopyError::Foreign(from.to_owned())),
-        Err(error) if failure::is_damage(&error) => {
+        Err(error) if is_damage(&error) => {
             return Err(CopyError::Foreign(from.to_owned()));
         }
         Err(error) => return Err(error.into()),
@@ -150,9 +152,9 @@ async fn copy(from: &Path, to: &Path, progress: Progress<'_>) -> Result<(), Copy
 }
 
 fn unreadable(path: &Path, error: sqlx::Error) -> CopyError {
-    if failure::is_foreign(&error) {
+    if is_foreign(&error) {
         CopyError::Foreign(path.to_owned())
-    } else if failure::is_damage(&error) {
+    } else if is_damage(&error) {
         CopyError::Damaged(path.to_owned())
     } else {
         error.into()
@@ -184,6 +186,7 @@ async fn newest_of(connection: &mut SqliteConnection) -> Result<Newest, CopyErro
     Ok(Newest {
         sequence: Sequence(sequence),
         at: Timestamp::from_micros(at),
+        revision: 0,
     })
 }
 

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
 use sqlx_sqlite::SqlitePool;
 
-use super::{Sqlite, read::json_list, rows::ModelRowData};
+use super::{Sqlite, read::json_list};
 use crate::id::ModelKey;
 use crate::model::{Model, Schema};
-use crate::storage::port::{Definitions, Error, Listed, ModelRow, TenantRow};
+use crate::storage::{
+    port::{Definitions, Error, Listed, ModelRow, TenantRow},
+    rows::{ListedWorkflow, ModelRowData},
+};
 use crate::workflow::{Entry, Workflow, WorkflowSet};
 
 const DEFINITION_BODIES: &str = include_str!("sql/definition_bodies.sql");
@@ -18,10 +20,6 @@ const MODEL_GET: &str = include_str!("sql/model_get.sql");
 const MODEL_LIST: &str = include_str!("sql/model_list.sql");
 const MODEL_ROW: &str = include_str!("sql/model_row.sql");
 const WORKFLOW_SET_GET: &str = include_str!("sql/workflow_set_get.sql");
-
-/// An element of `workflow_set.list`.
-#[derive(Serialize, Deserialize)]
-pub(super) struct ListedWorkflow(pub(super) i64, pub(super) bool);
 
 impl Sqlite {
     /// The row of a model, also of one that was deleted.

@@ -4,17 +4,20 @@ use sqlx::{FromRow as _, Row as _};
 
 use super::{
     Sqlite,
+    heads::PickedHead,
     many::PART_BYTES,
-    packed::{self, Names, Packed, in_order},
+    packed::{self, Packed, in_order},
     read::json_list,
-    rows::{IndexData, PickedHead},
     statement::{self, Statement},
 };
 use crate::entity::{Json, Position, Sequence};
 use crate::id::{EntityId, StateName};
-use crate::storage::port::{
-    EntityRow, Error, Index, Indexable, Keyed, Leaving, ModelRow, Ordered, Probe, Stretch,
-    TenantRow, Version,
+use crate::storage::{
+    port::{
+        EntityRow, Error, Index, Indexable, Keyed, Leaving, ModelRow, Ordered, Probe, Stretch,
+        TenantRow, Version,
+    },
+    rows::{IndexData, Names},
 };
 
 const ENTITY_MODELS: &str = include_str!("sql/entity_models.sql");

@@ -1,10 +1,12 @@
 //! Who may call: clients, keys and providers.
 
-use sqlx::FromRow;
 use sqlx_sqlite::SqliteConnection;
 
 use super::{Sqlite, writer::TENANT_PUT};
-use crate::storage::port::{Error, Identity, IdentityChange, IdentityKind};
+use crate::storage::{
+    port::{Error, Identity, IdentityChange},
+    rows::IdentityData,
+};
 
 const IDENTITY_DROP: &str = include_str!("sql/identity_drop.sql");
 const IDENTITY_LIST: &str = include_str!("sql/identity_list.sql");
@@ -37,32 +39,6 @@ pub(super) async fn write(
         rows += query.execute(&mut *connection).await?.rows_affected();
     }
     Ok(rows)
-}
-
-#[derive(Debug, FromRow)]
-struct IdentityData {
-    kind: i64,
-    name: String,
-    tenant: String,
-    record: String,
-}
-
-impl TryFrom<IdentityData> for Identity {
-    type Error = Error;
-
-    fn try_from(row: IdentityData) -> Result<Self, Error> {
-        let kind = IdentityKind::from_code(row.kind).ok_or(Error::Inconsistent {
-            table: "identity",
-            column: "kind",
-            row: row.kind,
-        })?;
-        Ok(Self {
-            kind,
-            name: row.name.into(),
-            tenant: row.tenant.into(),
-            record: row.record.into(),
-        })
-    }
 }
 
 impl Sqlite {

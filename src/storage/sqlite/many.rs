@@ -10,14 +10,17 @@ use futures_util::TryStreamExt as _;
 
 use super::{
     Sqlite,
-    packed::{Names, Packed, in_order},
+    heads::PickedHead,
+    packed::{Packed, in_order},
     read::json_list,
-    rows::{DatedRow, PickedHead, ScanRow},
 };
 use crate::clock::Timestamp;
 use crate::entity::{Position, Sequence};
 use crate::id::EntityId;
-use crate::storage::port::{Error, ModelRow, TenantRow, Version};
+use crate::storage::{
+    port::{Error, ModelRow, TenantRow, Version},
+    rows::{DatedRow, Names, ScanRow},
+};
 
 const ENTITY_PAGE: &str = include_str!("sql/entity_page.sql");
 const ENTITY_PAGE_AS_OF: &str = include_str!("sql/entity_page_as_of.sql");

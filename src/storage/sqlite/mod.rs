@@ -8,8 +8,8 @@
 mod backup;
 mod checkpoint;
 mod definitions;
-mod failure;
 mod find;
+mod heads;
 mod identity;
 mod job;
 mod many;
@@ -19,7 +19,6 @@ mod pages;
 mod place;
 mod read;
 mod record;
-mod rows;
 mod run;
 mod run_rows;
 mod scan_page;
@@ -109,7 +108,7 @@ impl Sqlite {
                 });
                 readers.connect_lazy_with(options.clone().read_only(true))
             }
-            Place::Memory => {
+            Place::Memory | Place::Server(_) => {
                 let only = pool(1)
                     .min_connections(1)
                     .connect_with(options.clone())
@@ -240,7 +239,7 @@ fn options(settings: &Settings) -> SqliteConnectOptions {
             .create_if_missing(true)
             .journal_mode(SqliteJournalMode::Wal)
             .pragma("wal_autocheckpoint", CHECKPOINT_PAGES.to_string()),
-        Place::Memory => SqliteConnectOptions::new().in_memory(true),
+        Place::Memory | Place::Server(_) => SqliteConnectOptions::new().in_memory(true),
     };
     // A negative cache size is in KiB; the setting is for all connections together.
     let cache = i64::from(settings.cache_kib / (READERS + 1));
@@ -313,7 +312,7 @@ mod tests {
     use super::*;
     use crate::storage::port::{
         Batch, EntityMove, Freed, IndexSettings, KeyRow, MessageGone, NewDecision, RecordGone,
-        TaskDone,
+        TaskDone, Written,
     };
 
     fn settings(place: Place) -> Settings {
@@ -454,6 +453,9 @@ mod tests {
             assert!(writer.write(&twice).await.is_err());
             let once = decisions(&mut (from..from + count));
             let syncing = writer.write(&once).await.expect("nothing is left of it");
+            let Written::Syncing(syncing) = syncing else {
+                panic!("nobody else writes");
+            };
             syncing.await.expect("durable");
         }
     }

@@ -3,9 +3,12 @@
 use sqlx::Connection as _;
 use sqlx_sqlite::SqliteConnection;
 
-use super::{definitions::ListedWorkflow, script::BEGIN};
+use super::script::BEGIN;
 use crate::model::{Lock, Schema};
-use crate::storage::port::{Edit, Effect, Error, ModelCommit, ModelRow};
+use crate::storage::{
+    port::{Edit, Effect, Error, ModelCommit, ModelRow},
+    rows::ListedWorkflow,
+};
 use crate::workflow::WorkflowSet;
 
 const COMMIT_PUT: &str = include_str!("sql/commit_put.sql");

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use sqlx::FromRow;
 
 use crate::entity::{Key, Position};
-use crate::id::{EntityId, ModelKey, StateName};
+use crate::id::EntityId;
 use crate::storage::port::Error;
 
 /// Between two documents: a character that JSON has only escaped.
@@ -65,29 +65,6 @@ pub(super) fn key(hex: &str) -> Result<Key, Error> {
         row: 0,
     })?;
     Ok(Key::from_bytes(bytes))
-}
-
-/// Names that rows share, made once for rows that follow each other.
-#[derive(Debug, Default)]
-pub(super) struct Names {
-    model: Option<ModelKey>,
-    state: Option<StateName>,
-}
-
-impl Names {
-    pub(super) fn model(&mut self, name: &str, version: i32) -> ModelKey {
-        match &self.model {
-            Some(last) if &*last.name == name && last.version == version => last.clone(),
-            Some(_) | None => self.model.insert(ModelKey::new(name, version)).clone(),
-        }
-    }
-
-    pub(super) fn state(&mut self, name: &str) -> StateName {
-        match &self.state {
-            Some(last) if last.as_str() == name => last.clone(),
-            Some(_) | None => self.state.insert(name.into()).clone(),
-        }
-    }
 }
 
 /// Ids and positions of entities, in the order of the ids.

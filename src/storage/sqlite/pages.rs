@@ -6,7 +6,7 @@ use sqlx::{ConnectOptions as _, Connection as _};
 use sqlx_sqlite::{SqliteConnectOptions, SqliteConnection};
 use tracing::{error, info};
 
-use super::failure;
+use crate::storage::rows::is_damage;
 
 const TABLES: &str = include_str!("sql/page_check_tables.sql");
 const CHECK: &str = include_str!("sql/page_check.sql");
@@ -91,7 +91,7 @@ async fn look_through(
                 let problems = problems.map(|problem| (table.clone(), problem));
                 found.damage.extend(problems);
             }
-            Err(error) if failure::is_damage(&error) => {
+            Err(error) if is_damage(&error) => {
                 let pages = damaged_pages(connection, &table).await;
                 if pages.is_empty() {
                     found.damage.push((table, error.to_string()));

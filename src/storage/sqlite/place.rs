@@ -12,12 +12,7 @@ use std::{
     sync::Arc,
 };
 
-/// A file of the database is not at its path any more.
-#[derive(Debug, thiserror::Error)]
-#[error("{path} is not the file that is open: it was deleted, moved or replaced")]
-pub(super) struct Misplaced {
-    path: PathBuf,
-}
+use crate::storage::port::Misplaced;
 
 /// What tells one file from all others of the machine, as long as it exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,18 +2,17 @@
 
 use std::{fmt::Write as _, sync::Arc};
 
-use super::{
-    Sqlite,
-    packed::{Names, Packed},
-    rows::{ChangeRow, FeedHead, MessageData, TrailRow, VersionRow},
-};
+use super::{Sqlite, heads::FeedHead, packed::Packed};
 use crate::clock::Timestamp;
 use crate::entity::{Change, Changed, Position, Sequence};
 use crate::id::{EdgeMessageId, EntityId, StateName, Tenant, TransactionId};
 use crate::model::KeyValue;
-use crate::storage::port::{
-    ChangeRange, Claim, EntityRow, Error, Message, ModelRow, Newest, Print, Recorded, Remembered,
-    Stored, TenantRow, Version,
+use crate::storage::{
+    port::{
+        ChangeRange, Claim, EntityRow, Error, Message, ModelRow, Newest, Print, Recorded,
+        Remembered, Stored, TenantRow, Version,
+    },
+    rows::{ChangeRow, MessageData, Names, TrailRow, VersionRow},
 };
 
 const COMMIT_AT: &str = include_str!("sql/commit_at.sql");
@@ -66,6 +65,7 @@ impl Sqlite {
         Ok(Newest {
             sequence: Sequence(sequence),
             at: Timestamp::from_micros(at),
+            revision: 0,
         })
     }
 

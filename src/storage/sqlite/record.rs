@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use sqlx::FromRow;
-
 use super::Sqlite;
-use crate::clock::Timestamp;
-use crate::entity::{Actor, Position, Sequence};
-use crate::id::{Tenant, TransactionId};
-use crate::storage::port::{
-    Error, Record, RecordHead, RecordHeadPage, RecordKey, RecordKind, RecordOrigin, RecordPage,
-    RecordRow, StoredProducer, TenantRow,
+use crate::entity::{Position, Sequence};
+use crate::id::Tenant;
+use crate::storage::{
+    port::{
+        Error, Record, RecordHead, RecordHeadPage, RecordKey, RecordKind, RecordOrigin, RecordPage,
+        RecordRow, StoredProducer, TenantRow,
+    },
+    rows::{HeadData, OriginData, ProducerData},
 };
 
 const RECORD_GET: &str = include_str!("sql/record_get.sql");
@@ -24,51 +24,6 @@ const RECORD_POSITIONS: &str = include_str!("sql/record_positions.sql");
 const RECORD_PRODUCERS: &str = include_str!("sql/record_producers.sql");
 
 const RECORD_TROUBLES: &str = include_str!("sql/record_troubles.sql");
-
-#[derive(Debug, FromRow)]
-struct ProducerData {
-    c: i64,
-    tenant: String,
-    ns: String,
-    name: String,
-    n: i64,
-    body: String,
-}
-
-#[derive(Debug, FromRow)]
-struct HeadData {
-    name: String,
-    bytes: i64,
-    #[sqlx(flatten)]
-    origin: OriginData,
-}
-
-#[derive(Debug, FromRow)]
-struct OriginData {
-    seq: i64,
-    id: uuid::Uuid,
-    at: i64,
-    kind: String,
-    author: String,
-}
-
-impl OriginData {
-    fn origin(self) -> Result<RecordOrigin, Error> {
-        let kind = self.kind.parse().map_err(|_| Error::Inconsistent {
-            table: "actor",
-            column: "kind",
-            row: self.seq,
-        })?;
-        Ok(RecordOrigin {
-            transaction: TransactionId::from_uuid(self.id),
-            at: Timestamp::from_micros(self.at),
-            author: Actor {
-                kind,
-                name: self.author.into(),
-            },
-        })
-    }
-}
 
 impl Sqlite {
     pub(in crate::storage) async fn record(

@@ -1,14 +1,14 @@
 //! Runs, their keys and their histories.
 
-use sqlx::FromRow;
 use uuid::Uuid;
 
 use super::{Sqlite, read::json_list};
 use crate::clock::Timestamp;
 use crate::entity::Position;
 use crate::id::{EntityId, RunId, Tenant};
-use crate::storage::port::{
-    Error, OldRun, RunEvents, RunKey, RunName, RunsWanted, StoredRun, TenantRow,
+use crate::storage::{
+    port::{Error, OldRun, RunEvents, RunKey, RunsWanted, StoredRun, TenantRow},
+    rows::{RunData, RunEventData},
 };
 
 const RUN_AWAITING: &str = include_str!("sql/run_awaiting.sql");
@@ -26,69 +26,6 @@ const RUN_OLD: &str = include_str!("sql/run_old.sql");
 const RUN_OLD_EVENTS: &str = include_str!("sql/run_old_events.sql");
 const RUN_OUT: &str = include_str!("sql/run_out.sql");
 const RUN_POSITIONS: &str = include_str!("sql/run_positions.sql");
-
-#[derive(Debug, FromRow)]
-struct RunData {
-    r: i64,
-    n: i64,
-    status: i64,
-    out: bool,
-    timer: bool,
-    up: Option<i64>,
-    e: Option<Uuid>,
-    awaits: Option<Uuid>,
-    created: i64,
-    ended: Option<i64>,
-    state: String,
-    ns: String,
-    name: String,
-}
-
-impl RunData {
-    fn stored(self, tenant: TenantRow) -> Result<StoredRun, Error> {
-        Ok(StoredRun {
-            id: RunId::new(self.r),
-            tenant,
-            name: RunName {
-                namespace: self.ns.into(),
-                name: self.name.into(),
-            },
-            position: Position(self.n),
-            status: u8::try_from(self.status).map_err(|_| Error::Inconsistent {
-                table: "run",
-                column: "status",
-                row: self.r,
-            })?,
-            is_out: self.out,
-            has_timer: self.timer,
-            parent: self.up.map(RunId::new),
-            entity: self.e.map(EntityId::from_uuid),
-            awaits: self.awaits.map(EntityId::from_uuid),
-            created: Timestamp::from_micros(self.created),
-            ended: self.ended.map(Timestamp::from_micros),
-            state: self.state.into(),
-        })
-    }
-}
-
-#[derive(Debug, FromRow)]
-struct EventData {
-    n: i64,
-    r: i64,
-    last: i64,
-    record: String,
-}
-
-impl From<EventData> for RunEvents {
-    fn from(row: EventData) -> Self {
-        Self {
-            run: RunId::new(row.r),
-            position: Position(row.n),
-            last: u64::try_from(row.last).unwrap_or(0),
-            record: row.record.into(),
-        }
-    }
-}
 
 fn named(rows: Vec<(String, i64)>) -> Vec<(Tenant, RunId)> {
     let rows = rows.into_iter();
@@ -266,7 +203,7 @@ impl Sqlite {
         after: i64,
         limit: i64,
     ) -> Result<Vec<RunEvents>, Error> {
-        let rows: Vec<EventData> = sqlx::query_as(RUN_EVENT_OF)
+        let rows: Vec<RunEventData> = sqlx::query_as(RUN_EVENT_OF)
             .bind(run.number())
             .bind(after)
             .bind(limit)
@@ -282,7 +219,7 @@ impl Sqlite {
         until: Position,
         limit: i64,
     ) -> Result<Vec<RunEvents>, Error> {
-        let rows: Vec<EventData> = sqlx::query_as(RUN_EVENT_AFTER)
+        let rows: Vec<RunEventData> = sqlx::query_as(RUN_EVENT_AFTER)
             .bind(after.0)
             .bind(until.0)
             .bind(tenant.0)

@@ -13,10 +13,13 @@ use std::{collections::HashMap, sync::Arc};
 use sqlx::{Arguments as _, AssertSqlSafe, Encode, Type, error::BoxDynError, query::Query};
 use sqlx_sqlite::{Sqlite, SqliteArguments};
 
-use super::{read::json_list, rows::encode_kind};
-use crate::storage::port::{
-    Batch, CommitRow, DeltaRow, EntityMove, Folded, Freed, KeyRow, MessageGone, MessageRow,
-    NewClaim, NewDecision, NewEntity, NewVersion, OutcomeRow, Removals, TaskDone, TaskRow,
+use super::read::json_list;
+use crate::storage::{
+    port::{
+        Batch, CommitRow, DeltaRow, EntityMove, Folded, Freed, KeyRow, MessageGone, MessageRow,
+        NewClaim, NewDecision, NewEntity, NewVersion, OutcomeRow, Removals, TaskDone, TaskRow,
+    },
+    rows::encode_kind,
 };
 
 pub(super) const BEGIN: &str = include_str!("sql/begin.sql");

@@ -1,7 +1,10 @@
 //! Tasks: when they are due, and what they are.
 
-use super::{Sqlite, read::json_list, rows::TaskData};
-use crate::storage::port::{EntityRow, Error, Task, TaskKey, TaskLine, TaskPage};
+use super::{Sqlite, read::json_list};
+use crate::storage::{
+    port::{EntityRow, Error, Task, TaskKey, TaskLine, TaskPage},
+    rows::TaskData,
+};
 
 const TASK_AFTER: &str = include_str!("sql/task_after.sql");
 const TASK_AT: &str = include_str!("sql/task_at.sql");

@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use sqlx::FromRow;
-
 use super::Sqlite;
 use crate::clock::Timestamp;
 use crate::id::Tenant;
-use crate::storage::port::{
-    Error, ListedTopic, TenantRow, TopicEvent, TopicHead, TopicKey, TopicPage, TopicRow,
+use crate::storage::{
+    port::{Error, ListedTopic, TenantRow, TopicEvent, TopicHead, TopicKey, TopicPage, TopicRow},
+    rows::TopicEventData,
 };
 
 const TOPIC_EVENTS: &str = include_str!("sql/topic_events.sql");
@@ -18,29 +17,6 @@ const TOPIC_IDS: &str = include_str!("sql/topic_ids.sql");
 const TOPIC_LIST: &str = include_str!("sql/topic_list.sql");
 const TOPIC_NEWEST: &str = include_str!("sql/topic_newest.sql");
 const TOPIC_OLD: &str = include_str!("sql/topic_old.sql");
-
-#[derive(Debug, FromRow)]
-struct EventData {
-    n: i64,
-    at: i64,
-    id: Option<String>,
-    key: Option<String>,
-    r#type: Option<String>,
-    data: String,
-}
-
-impl From<EventData> for TopicEvent {
-    fn from(row: EventData) -> Self {
-        Self {
-            sequence: row.n,
-            at: Timestamp::from_micros(row.at),
-            payload: row.data.into(),
-            kind: row.r#type.map(Into::into),
-            key: row.key.map(Into::into),
-            id: row.id.map(Into::into),
-        }
-    }
-}
 
 impl Sqlite {
     pub(in crate::storage) async fn newest_topic(&self) -> Result<TopicRow, Error> {
@@ -106,7 +82,7 @@ impl Sqlite {
         limit: i64,
         bytes: i64,
     ) -> Result<Vec<TopicEvent>, Error> {
-        let rows: Vec<EventData> = sqlx::query_as(TOPIC_EVENTS)
+        let rows: Vec<TopicEventData> = sqlx::query_as(TOPIC_EVENTS)
             .bind(topic.0)
             .bind(after)
             .bind(limit)

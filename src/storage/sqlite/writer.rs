@@ -17,14 +17,15 @@ use sqlx_sqlite::{Sqlite as Database, SqliteConnectOptions, SqliteConnection, Sq
 use super::{
     checkpoint, model,
     place::{OpenLog, Placement},
+    read::json_list,
     script::{BEGIN, COMMIT, Texts},
 };
 use crate::clock::Timestamp;
 use crate::entity::Actor;
 use crate::id::Tenant;
 use crate::storage::port::{
-    ActorRow, Batch, Cause, Durability, Error, Failure, ModelCommit, RunName, RunNameRow, Syncing,
-    TenantRow, Upkeep,
+    ActorRow, Batch, Cause, CommitRow, Durability, Error, Failure, ModelCommit, RunName,
+    RunNameRow, Syncing, TenantRow, Upkeep, Written,
 };
 
 const ACTOR_PUT: &str = include_str!("sql/actor_put.sql");
@@ -180,7 +181,7 @@ impl Writer {
 
     /// Writes a batch, and begins to make it durable. After an error, also of that, the outcome is
     /// unknown until [`Self::reopen`] has settled it.
-    pub(in crate::storage) async fn write(&mut self, batch: &Batch) -> Result<Syncing, Failure> {
+    pub(in crate::storage) async fn write(&mut self, batch: &Batch) -> Result<Written, Failure> {
         let mut borrowed = self.held.borrow().await?;
         let connection = borrowed.connection();
         let written = match batch.script(&mut self.texts)? {
@@ -192,7 +193,7 @@ impl Writer {
             let _ = sqlx::query(ROLLBACK).execute(connection).await;
             return Err(error.into());
         }
-        Ok(self.held.sync())
+        Ok(Written::Syncing(self.held.sync()))
     }
 
     /// Writes what is no commit; how many rows that took.
@@ -269,8 +270,11 @@ impl Writer {
     }
 
     /// Whether all of these commits are there. A batch is one transaction, so all are or none is.
-    pub(in crate::storage) async fn knows(&mut self, sequences: &[i64]) -> Result<bool, Failure> {
-        let list = serde_json::to_string(sequences).unwrap_or_default();
+    pub(in crate::storage) async fn knows(
+        &mut self,
+        commits: &[CommitRow],
+    ) -> Result<bool, Failure> {
+        let list = json_list(commits.iter().map(|commit| commit.seq));
         let mut borrowed = self.held.borrow().await?;
         let known: i64 = sqlx::query_scalar(COMMIT_KNOWN)
             .bind(list)

@@ -37,6 +37,7 @@ impl Slow {
         let storage = Storage::open_simulated(&database, disturbance, manual, &tasks);
         Self {
             bench: Bench {
+                _database: None,
                 storage: storage.await.expect("opens"),
                 clock,
                 stop: CancellationToken::new(),

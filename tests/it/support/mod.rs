@@ -1,8 +1,10 @@
 //! What tests need: a real server process, real connections, a scripted member.
 
 pub(crate) mod alike;
+pub(crate) mod backend;
 pub(crate) mod batch;
 mod connection;
+pub(crate) mod database;
 pub(crate) mod flow;
 pub(crate) mod iam;
 pub(crate) mod lossy;

@@ -8,7 +8,7 @@ use std::{
 };
 
 /// The user that a server of the super user is started as, which it insists on.
-const NOBODY: u32 = 65_534;
+pub(crate) const NOBODY: u32 = 65_534;
 
 /// A running server with one empty database, `postgres`. Dropping it ends it.
 pub(crate) struct Postgres {
@@ -19,8 +19,13 @@ pub(crate) struct Postgres {
 
 impl Postgres {
     /// Starts one; none if it is not installed, which is printed.
-    #[expect(clippy::print_stdout, reason = "a test that is skipped says why")]
     pub(crate) fn start() -> Option<Self> {
+        Self::with("fsync=off")
+    }
+
+    /// The same, with a setting of the server.
+    #[expect(clippy::print_stdout, reason = "a test that is skipped says why")]
+    pub(crate) fn with(setting: &str) -> Option<Self> {
         let Some(programs) = programs() else {
             println!("SKIPPED: PostgreSQL is not installed (no initdb and pg_ctl)");
             return None;
@@ -29,9 +34,7 @@ impl Postgres {
         if is_super_user() {
             chown(folder.path(), Some(NOBODY), Some(NOBODY)).expect("given away");
         }
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let port = listener.local_addr().expect("an address").port();
-        drop(listener);
+        let port = free_port();
         let server = Self {
             port,
             programs,
@@ -45,7 +48,8 @@ impl Postgres {
             ],
         );
         let options = format!(
-            "-p {port} -k {} -c listen_addresses=127.0.0.1 -c fsync=off -c timezone=UTC",
+            "-p {port} -k {} -c listen_addresses=127.0.0.1 -c {setting} -c timezone=UTC \
+             -c max_connections=400",
             server.folder.path().display()
         );
         let log = server.folder.path().join("log").display().to_string();
@@ -151,14 +155,20 @@ impl Drop for Postgres {
     }
 }
 
-fn is_super_user() -> bool {
+/// A port that nobody listens on.
+pub(crate) fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.local_addr().expect("an address").port()
+}
+
+pub(crate) fn is_super_user() -> bool {
     use std::os::unix::fs::MetadataExt as _;
     std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0)
 }
 
 /// The folder with its programs: one of the path, or of the newest version that Debian has put
 /// beside others.
-fn programs() -> Option<PathBuf> {
+pub(crate) fn programs() -> Option<PathBuf> {
     let has_all = |folder: &Path| {
         ["initdb", "pg_ctl", "postgres"]
             .iter()

@@ -10,12 +10,17 @@ use std::{
     time::Duration,
 };
 
-use super::{Connection, Rest};
+use super::{Connection, Rest, backend, database::Database};
+
+/// A folder, and a database if the server does not store in the folder.
+type Place = (Arc<tempfile::TempDir>, Option<Arc<Database>>);
 
 /// A running server with ports of its own. Dropping it kills it.
 pub(crate) struct Server {
     child: Child,
     folder: Arc<tempfile::TempDir>,
+    /// Where it stores, if that is not a file in the folder.
+    database: Option<Arc<Database>>,
     settings: Vec<(String, String)>,
     pub(crate) http: SocketAddr,
     pub(crate) grpc: SocketAddr,
@@ -48,17 +53,18 @@ impl Server {
         Self::spawn(settings, None)
     }
 
-    fn spawn(settings: &[(&str, &str)], folder: Option<Arc<tempfile::TempDir>>) -> Self {
-        Self::spawn_by(&[], settings, folder)
+    fn spawn(settings: &[(&str, &str)], place: Option<Place>) -> Self {
+        Self::spawn_by(&[], settings, place)
     }
 
-    fn spawn_by(
-        program: &[&str],
-        settings: &[(&str, &str)],
-        folder: Option<Arc<tempfile::TempDir>>,
-    ) -> Self {
-        let folder = folder.unwrap_or_else(|| Arc::new(tempfile::tempdir().expect("a folder")));
-        let mut child = by(program, command(folder.path(), settings))
+    fn spawn_by(program: &[&str], settings: &[(&str, &str)], place: Option<Place>) -> Self {
+        let (folder, database) = place.unwrap_or_else(|| {
+            let folder = Arc::new(tempfile::tempdir().expect("a folder"));
+            (folder, backend::database_for(settings))
+        });
+        let url = database.as_ref().map(|database| database.url());
+        let over_it = backend::with_url(settings, url.as_deref());
+        let mut child = by(program, command(folder.path(), &over_it))
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -90,6 +96,7 @@ impl Server {
         Self {
             child,
             folder,
+            database,
             settings: settings
                 .iter()
                 .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
@@ -143,12 +150,16 @@ impl Server {
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_str()))
             .collect();
-        *self = Self::spawn(&settings, Some(Arc::clone(&self.folder)));
+        *self = Self::spawn(&settings, Some(self.place()));
+    }
+
+    fn place(&self) -> Place {
+        (Arc::clone(&self.folder), self.database.clone())
     }
 
     /// The same, with other settings.
     pub(crate) fn restart_with(&mut self, settings: &[(&str, &str)]) {
-        *self = Self::spawn(settings, Some(Arc::clone(&self.folder)));
+        *self = Self::spawn(settings, Some(self.place()));
     }
 
     pub(crate) fn folder(&self) -> PathBuf {

@@ -1,11 +1,11 @@
-//! What the errors of the driver and of files mean to storage.
+//! What the errors of the driver and of files mean to storage, whichever database they are of.
 
 use std::io;
 
 use sqlx::{error::ErrorKind, migrate::MigrateError};
+use sqlx_postgres::PgDatabaseError;
 
-use super::place::Misplaced;
-use crate::storage::port::{Cause, CopyError, Error, Failure, OpenError};
+use crate::storage::port::{Cause, CopyError, Error, Failure, Misplaced, OpenError};
 
 /// The primary result codes of `SQLite`.
 const FULL: i32 = 13;
@@ -54,12 +54,12 @@ impl From<MigrateError> for OpenError {
 }
 
 /// Whether a page was found to be damaged.
-pub(super) fn is_damage(error: &sqlx::Error) -> bool {
+pub(in crate::storage) fn is_damage(error: &sqlx::Error) -> bool {
     matches!(primary_code(error), Some(CORRUPT | NOT_A_DATABASE))
 }
 
 /// Whether a file is none of `SQLite`.
-pub(super) fn is_foreign(error: &sqlx::Error) -> bool {
+pub(in crate::storage) fn is_foreign(error: &sqlx::Error) -> bool {
     primary_code(error) == Some(NOT_A_DATABASE)
 }
 
@@ -70,6 +70,10 @@ fn cause_of(error: &sqlx::Error) -> Cause {
         } else {
             Cause::Other
         };
+    }
+    let database = error.as_database_error();
+    if let Some(error) = database.and_then(|error| error.try_downcast_ref::<PgDatabaseError>()) {
+        return of_server(error.code());
     }
     let kind = error
         .as_database_error()
@@ -83,6 +87,16 @@ fn cause_of(error: &sqlx::Error) -> Cause {
         Some(FULL) => Cause::Full,
         Some(CORRUPT | NOT_A_DATABASE) => Cause::Damaged,
         Some(_) | None => Cause::Other,
+    }
+}
+
+/// What a code of `PostgreSQL` means.
+fn of_server(code: &str) -> Cause {
+    match code.get(..2) {
+        // Values, constraints, and statements that do not fit the tables.
+        Some("22" | "23" | "42") => Cause::Rejected,
+        Some("53") => Cause::Full,
+        Some(_) | None => Cause::Away,
     }
 }
 

@@ -1,16 +1,22 @@
-//! Rows as the database gives them, and what they mean.
+//! Rows as a database gives them, and what they mean: what the SQL databases share.
 
-use std::{borrow::Cow, sync::Arc};
+mod failure;
+mod identity;
+mod job;
+mod names;
+mod record;
+mod run;
+mod topic;
 
-use serde::Deserialize;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
 use sqlx::FromRow;
 use uuid::Uuid;
 
-use super::packed::{Names, uuid};
-
 use crate::clock::Timestamp;
 use crate::engine::Record;
-use crate::entity::{Actor, Change, ChangeKind, Changed, Image, Json, Path, Position};
+use crate::entity::{Actor, Change, ChangeKind, Image, Json, Path, Position};
 use crate::id::{EntityId, ModelKey, RunId, TransactionId};
 use crate::model::{ChangeLevel, Lock, UniqueKeys};
 use crate::storage::port::{
@@ -18,9 +24,17 @@ use crate::storage::port::{
     Task, TaskKey, TaskKind, TaskLine, TenantRow, Use, Version,
 };
 
+pub(in crate::storage) use failure::{is_damage, is_foreign};
+pub(in crate::storage) use identity::IdentityData;
+pub(in crate::storage) use job::{JobData, PlanData};
+pub(in crate::storage) use names::Names;
+pub(in crate::storage) use record::{HeadData, OriginData, ProducerData};
+pub(in crate::storage) use run::{RunData, RunEventData};
+pub(in crate::storage) use topic::TopicEventData;
+
 /// A version, joined with its entity, commit and model.
 #[derive(Debug, FromRow)]
-pub(super) struct VersionRow {
+pub(in crate::storage) struct VersionRow {
     e: i64,
     n: i64,
     live: bool,
@@ -38,15 +52,20 @@ pub(super) struct VersionRow {
 
 /// A version, and when the next one took its place.
 #[derive(Debug, FromRow)]
-pub(super) struct DatedRow {
+pub(in crate::storage) struct DatedRow {
     #[sqlx(flatten)]
-    pub(super) version: VersionRow,
-    pub(super) until: Option<i64>,
+    pub(in crate::storage) version: VersionRow,
+    pub(in crate::storage) until: Option<i64>,
 }
 
 impl VersionRow {
+    /// Whether the document was read with it.
+    pub(in crate::storage) const fn has_document(&self) -> bool {
+        self.data.is_some()
+    }
+
     /// The version, which was asked for as one of this tenant.
-    pub(super) fn version(self, tenant: TenantRow) -> Version {
+    pub(in crate::storage) fn version(self, tenant: TenantRow) -> Version {
         let row = self;
         Version {
             row: EntityRow(row.e),
@@ -71,7 +90,7 @@ impl VersionRow {
 
 /// A message.
 #[derive(Debug, FromRow)]
-pub(super) struct MessageData {
+pub(in crate::storage) struct MessageData {
     header: String,
     metadata: String,
     content: String,
@@ -87,119 +106,7 @@ impl From<MessageData> for Message {
     }
 }
 
-/// A version that was asked for by its place in a list, without its document.
-#[derive(Debug, Deserialize)]
-pub(super) struct PickedHead<'a>(
-    /// The place.
-    pub(super) usize,
-    /// `n`.
-    i64,
-    /// `kind`.
-    i64,
-    /// `state`.
-    #[serde(borrow)]
-    Cow<'a, str>,
-    /// `transition`.
-    Option<Cow<'a, str>>,
-    /// `e`.
-    i64,
-    /// `id`.
-    &'a str,
-    /// `created`.
-    i64,
-    /// `workflow`.
-    Option<Cow<'a, str>>,
-    /// `tx`.
-    &'a str,
-    /// `at`.
-    i64,
-    /// `name`.
-    Cow<'a, str>,
-    /// `version`.
-    i32,
-);
-
-impl PickedHead<'_> {
-    /// The version, which was asked for as one of this tenant.
-    pub(super) fn version(
-        self,
-        tenant: TenantRow,
-        document: &str,
-        names: &mut Names,
-    ) -> Result<Version, Error> {
-        let Self(_, n, kind, state, transition, e, id, created, workflow, tx, at, name, version) =
-            self;
-        let kind = kind_of(kind, n)?;
-        Ok(Version {
-            row: EntityRow(e),
-            tenant,
-            position: Position(n),
-            live: kind != ChangeKind::Delete,
-            image: Image {
-                id: EntityId::from_uuid(uuid(id)?),
-                model: names.model(&name, version),
-                state: names.state(&state),
-                // A deletion has no document.
-                document: Json::trusted(if document.is_empty() {
-                    "null"
-                } else {
-                    document
-                }),
-                created: Timestamp::from_micros(created),
-                updated: Timestamp::from_micros(at),
-                transaction: TransactionId::from_uuid(uuid(tx)?),
-                transition: transition.map(|name| (*name).into()),
-                workflow: workflow.map(|name| (*name).into()),
-            },
-        })
-    }
-}
-
-/// A version, as the feed tells it, without its document.
-#[derive(Debug, Deserialize)]
-pub(super) struct FeedHead<'a>(
-    /// `n`.
-    i64,
-    /// `kind`.
-    i64,
-    /// `state`.
-    #[serde(borrow)]
-    Cow<'a, str>,
-    /// `id`.
-    &'a str,
-    /// `tx`.
-    &'a str,
-    /// `at`.
-    i64,
-    /// `name`.
-    Cow<'a, str>,
-    /// `version`.
-    i32,
-);
-
-impl FeedHead<'_> {
-    pub(super) fn change(
-        self,
-        document: Option<&str>,
-        names: &mut Names,
-    ) -> Result<Changed, Error> {
-        let Self(n, kind, state, id, tx, at, name, version) = self;
-        Ok(Changed {
-            position: Position(n),
-            entity: EntityId::from_uuid(uuid(id)?),
-            model: names.model(&name, version),
-            state: names.state(&state),
-            kind: kind_of(kind, n)?,
-            transaction: TransactionId::from_uuid(uuid(tx)?),
-            at: Timestamp::from_micros(at),
-            document: document
-                .filter(|document| !document.is_empty())
-                .map(Json::trusted),
-        })
-    }
-}
-
-fn kind_of(code: i64, n: i64) -> Result<ChangeKind, Error> {
+pub(in crate::storage) fn kind_of(code: i64, n: i64) -> Result<ChangeKind, Error> {
     decode_kind(code).ok_or(Error::Inconsistent {
         table: "version",
         column: "kind",
@@ -209,7 +116,7 @@ fn kind_of(code: i64, n: i64) -> Result<ChangeKind, Error> {
 
 /// Something recorded of an entity.
 #[derive(Debug, FromRow)]
-pub(super) struct TrailRow {
+pub(in crate::storage) struct TrailRow {
     n: i64,
     kind: Option<i64>,
     record: Option<String>,
@@ -261,7 +168,7 @@ impl TryFrom<TrailRow> for Recorded {
 
 /// An index of a model by a path.
 #[derive(Debug, FromRow)]
-pub(super) struct IndexData {
+pub(in crate::storage) struct IndexData {
     p: i64,
     m: i64,
     path: String,
@@ -301,7 +208,7 @@ impl TryFrom<IndexData> for Index {
 
 /// A task, with the names of what it belongs to.
 #[derive(Debug, FromRow)]
-pub(super) struct TaskData {
+pub(in crate::storage) struct TaskData {
     k: i64,
     t: i64,
     tenant: String,
@@ -351,8 +258,8 @@ impl TryFrom<TaskData> for Task {
 
 /// An entity on a scan, and its version if it was there.
 #[derive(Debug, FromRow)]
-pub(super) struct ScanRow {
-    pub(super) id: Uuid,
+pub(in crate::storage) struct ScanRow {
+    pub(in crate::storage) id: Uuid,
     n: Option<i64>,
     e: i64,
     live: Option<bool>,
@@ -369,7 +276,7 @@ pub(super) struct ScanRow {
 
 impl ScanRow {
     /// The version, if the entity existed then.
-    pub(super) fn version(self, tenant: TenantRow) -> Option<Version> {
+    pub(in crate::storage) fn version(self, tenant: TenantRow) -> Option<Version> {
         let row = VersionRow {
             e: self.e,
             n: self.n?,
@@ -391,23 +298,23 @@ impl ScanRow {
 
 /// A model without its schema.
 #[derive(Debug, FromRow)]
-pub(super) struct ModelRowData {
-    pub(super) m: i64,
+pub(in crate::storage) struct ModelRowData {
+    pub(in crate::storage) m: i64,
     name: String,
     version: i32,
     state: String,
     unique_keys: Option<String>,
     change_level: Option<String>,
     updated: i64,
-    pub(super) rev: i64,
+    pub(in crate::storage) rev: i64,
 }
 
 impl ModelRowData {
-    pub(super) fn key(&self) -> ModelKey {
+    pub(in crate::storage) fn key(&self) -> ModelKey {
         ModelKey::new(&self.name, self.version)
     }
 
-    pub(super) fn lock(&self) -> Result<Lock, Error> {
+    pub(in crate::storage) fn lock(&self) -> Result<Lock, Error> {
         [Lock::Unlocked, Lock::Locked]
             .into_iter()
             .find(|lock| lock.as_str() == self.state)
@@ -418,7 +325,7 @@ impl ModelRowData {
             })
     }
 
-    pub(super) fn unique_keys(&self) -> Result<UniqueKeys, Error> {
+    pub(in crate::storage) fn unique_keys(&self) -> Result<UniqueKeys, Error> {
         let Some(text) = &self.unique_keys else {
             return Ok(UniqueKeys::default());
         };
@@ -429,7 +336,7 @@ impl ModelRowData {
         })
     }
 
-    pub(super) fn change_level(&self) -> Result<Option<ChangeLevel>, Error> {
+    pub(in crate::storage) fn change_level(&self) -> Result<Option<ChangeLevel>, Error> {
         let Some(name) = &self.change_level else {
             return Ok(None);
         };
@@ -441,14 +348,21 @@ impl ModelRowData {
         ChangeLevel::from_name(name).ok_or(inconsistent).map(Some)
     }
 
-    pub(super) const fn updated(&self) -> Timestamp {
+    pub(in crate::storage) const fn updated(&self) -> Timestamp {
         Timestamp::from_micros(self.updated)
     }
 }
 
+/// An element of `workflow_set.list`.
+#[derive(Serialize, Deserialize)]
+pub(in crate::storage) struct ListedWorkflow(
+    pub(in crate::storage) i64,
+    pub(in crate::storage) bool,
+);
+
 /// A row of an entity's history.
 #[derive(Debug, FromRow)]
-pub(super) struct ChangeRow {
+pub(in crate::storage) struct ChangeRow {
     n: i64,
     kind: i64,
     at: i64,
@@ -489,7 +403,7 @@ impl TryFrom<ChangeRow> for Change {
     }
 }
 
-pub(super) const fn encode_kind(kind: ChangeKind) -> i64 {
+pub(in crate::storage) const fn encode_kind(kind: ChangeKind) -> i64 {
     match kind {
         ChangeKind::Create => 0,
         ChangeKind::Update => 1,

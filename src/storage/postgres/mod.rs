@@ -1,0 +1,185 @@
+//! `PostgreSQL`: one connection that writes, a pool that reads.
+//!
+//! Statements live in `sql/`. Commits are a chain: each batch says which commit it follows, and is
+//! written only if that one is the newest, so any number of processes may write to one database
+//! (STORAGE.md §13). What is told of the newest commit may be old when it is used; that a batch
+//! still fits is what makes it right.
+
+mod batch;
+mod definitions;
+mod failure;
+mod find;
+mod identity;
+mod job;
+mod link;
+mod many;
+mod model;
+mod read;
+mod record;
+mod run;
+mod scan_page;
+mod server;
+mod statement;
+mod task;
+mod text;
+mod topic;
+mod upkeep;
+mod writer;
+
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    time::{Duration, Instant},
+};
+
+use sqlx::{
+    Connection as _,
+    migrate::{Migrate as _, Migrator},
+};
+use sqlx_postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
+use tracing::warn;
+
+use super::port::{Durability, Migrate, Newest, OpenError, Server, Settings};
+
+use failure::Trouble;
+pub(super) use failure::understood;
+use server::Servers;
+pub(super) use writer::Writer;
+
+static MIGRATIONS: Migrator = sqlx::migrate!("src/storage/postgres/migrations");
+
+const MIGRATIONS_MADE: &str = include_str!("sql/migrations_made.sql");
+
+/// Statements a connection keeps prepared.
+const STATEMENTS_KEPT: usize = 256;
+
+/// How long a read waits for a connection.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How long the start waits before it tries again.
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// After which time a connection that was not used is asked whether it still is one.
+const UNUSED: Duration = Duration::from_secs(1);
+
+/// An open database.
+#[derive(Debug)]
+pub(super) struct Postgres {
+    reads: PgPool,
+    servers: Servers,
+    durability: Durability,
+    /// Whether the writer was given out.
+    writer_taken: AtomicBool,
+}
+
+impl Postgres {
+    /// Opens the database; what is wrong with it is logged, and tried again until the time is over.
+    pub(super) async fn open(
+        settings: &Settings,
+        server: &Server,
+    ) -> Result<(Self, Newest), OpenError> {
+        let servers = Servers::parse(&server.url)?;
+        let begun = Instant::now();
+        let mut said = String::new();
+        let options = loop {
+            let trouble = match prepare(&servers, settings.migrate).await {
+                Ok(options) => break options,
+                Err(trouble) => trouble,
+            };
+            if begun.elapsed() + PAUSE >= server.patience {
+                return Err(trouble.into());
+            }
+            let text = trouble.to_string();
+            if text != said {
+                warn!("{text}; trying again for {:?}", server.patience);
+                said = text;
+            }
+            tokio::time::sleep(PAUSE).await;
+        };
+        let database = Self {
+            reads: pool(server, options, settings.durability),
+            servers,
+            durability: settings.durability,
+            writer_taken: AtomicBool::new(false),
+        };
+        let newest = database.newest().await?;
+        Ok((database, newest))
+    }
+
+    /// Brings a database up to date without opening it for use.
+    pub(super) async fn migrate(server: &Server) -> Result<(), OpenError> {
+        let servers = Servers::parse(&server.url)?;
+        prepare(&servers, Migrate::Yes).await?;
+        Ok(())
+    }
+
+    /// The one connection that writes; there is one.
+    pub(super) fn writer(&self) -> Option<Writer> {
+        if self.writer_taken.swap(true, Ordering::AcqRel) {
+            return None;
+        }
+        let (servers, reads) = (self.servers.clone(), self.reads.clone());
+        Some(Writer::new(servers, self.durability, reads))
+    }
+
+    /// Closes every connection.
+    pub(super) async fn close(&self, writer: Writer) {
+        self.reads.close().await;
+        writer.close().await;
+    }
+}
+
+/// Finds the server that takes writes, and brings the database up to date.
+async fn prepare(servers: &Servers, migrate: Migrate) -> Result<PgConnectOptions, Trouble> {
+    let (options, mut connection) = servers.connect().await?;
+    let migrated = bring_up_to_date(&mut connection, migrate).await;
+    let _ = connection.close().await;
+    migrated.map(|()| options)
+}
+
+/// Forward only, one process at a time; a database that is newer than this program is refused.
+async fn bring_up_to_date(connection: &mut PgConnection, migrate: Migrate) -> Result<(), Trouble> {
+    let is_made: bool = sqlx::query_scalar(MIGRATIONS_MADE)
+        .fetch_one(&mut *connection)
+        .await?;
+    let applied = if is_made {
+        connection
+            .list_applied_migrations(&MIGRATIONS.table_name)
+            .await?
+    } else {
+        Vec::new()
+    };
+    let newest = MIGRATIONS.iter().map(|migration| migration.version).max();
+    if applied.iter().any(|done| Some(done.version) > newest) {
+        return Err(Trouble::Newer);
+    }
+    if applied.len() == MIGRATIONS.iter().count() {
+        return Ok(());
+    }
+    match migrate {
+        Migrate::Yes => Ok(MIGRATIONS.run(connection).await?),
+        Migrate::No => Err(Trouble::NotMigrated),
+    }
+}
+
+fn pool(server: &Server, options: PgConnectOptions, durability: Durability) -> PgPool {
+    PgPoolOptions::new()
+        // One connection writes beside them.
+        .max_connections(server.max_connections.saturating_sub(1).max(1))
+        .min_connections(server.min_connections.min(server.max_connections))
+        .idle_timeout(Some(server.idle))
+        .max_lifetime(None)
+        .test_before_acquire(false)
+        .acquire_timeout(PATIENCE)
+        .before_acquire(|connection, meta| {
+            Box::pin(async move {
+                if meta.idle_for > UNUSED {
+                    connection.ping().await?;
+                }
+                Ok(true)
+            })
+        })
+        .after_connect(move |connection, _| {
+            Box::pin(async move { server::prepare(connection, durability).await })
+        })
+        .connect_lazy_with(options)
+}

@@ -1,0 +1,1 @@
+select seq, at, rev from "commit" order by seq desc limit 1

@@ -1,0 +1,1 @@
+select count(*) from entity where m = $1 and live

@@ -1,0 +1,1 @@
+select exists(select 1 from entity where m = $1 and live)

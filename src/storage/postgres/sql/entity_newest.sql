@@ -1,0 +1,1 @@
+select coalesce(max(e), 0) from entity

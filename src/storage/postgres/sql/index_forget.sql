@@ -1,0 +1,2 @@
+-- Forgets an index that has no keys any more.
+delete from search_path where p = $1

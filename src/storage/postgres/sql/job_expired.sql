@@ -1,0 +1,1 @@
+select j from search_job where expires is not null and expires <= $1 order by expires limit $2

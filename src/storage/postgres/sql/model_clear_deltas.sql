@@ -1,0 +1,1 @@
+delete from model_delta where m = $1

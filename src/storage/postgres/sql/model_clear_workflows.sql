@@ -1,0 +1,1 @@
+delete from workflow_set where m = $1

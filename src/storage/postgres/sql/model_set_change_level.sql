@@ -1,0 +1,1 @@
+update model set change_level = $2 where m = $1

@@ -1,0 +1,1 @@
+select min(expires) from idempotency

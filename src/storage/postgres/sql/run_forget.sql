@@ -1,0 +1,1 @@
+delete from run where r = any($1) and ended is not null

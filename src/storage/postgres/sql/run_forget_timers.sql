@@ -1,0 +1,1 @@
+delete from task where r = any($1) and r is not null

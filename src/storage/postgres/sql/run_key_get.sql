@@ -1,0 +1,1 @@
+select r from run_key where t = $1 and kind = $2 and scope = $3 and key = $4

@@ -1,0 +1,1 @@
+select coalesce(max(r), 0) from run

@@ -1,0 +1,1 @@
+select r, n from run where r = any($1)

@@ -1,0 +1,2 @@
+-- There are few statements of batches, and their plans do not depend on values.
+set plan_cache_mode = force_generic_plan

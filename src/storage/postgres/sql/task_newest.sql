@@ -1,0 +1,1 @@
+select coalesce(max(k), 0) from task

@@ -1,0 +1,1 @@
+select min(n) from topic_event where o = $1

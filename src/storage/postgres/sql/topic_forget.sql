@@ -1,0 +1,1 @@
+delete from topic_event where k <= $1 and at < $2

@@ -1,0 +1,1 @@
+select coalesce(max(o), 0) from topic

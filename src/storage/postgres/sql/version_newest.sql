@@ -1,0 +1,1 @@
+select max(n) from version

@@ -1,0 +1,72 @@
+//! Rows of runs and of their histories.
+
+use sqlx::FromRow;
+use uuid::Uuid;
+
+use crate::clock::Timestamp;
+use crate::entity::Position;
+use crate::id::{EntityId, RunId};
+use crate::storage::port::{Error, RunEvents, RunName, StoredRun, TenantRow};
+
+#[derive(Debug, FromRow)]
+pub(in crate::storage) struct RunData {
+    r: i64,
+    n: i64,
+    status: i64,
+    out: bool,
+    timer: bool,
+    up: Option<i64>,
+    e: Option<Uuid>,
+    awaits: Option<Uuid>,
+    created: i64,
+    ended: Option<i64>,
+    state: String,
+    ns: String,
+    name: String,
+}
+
+impl RunData {
+    pub(in crate::storage) fn stored(self, tenant: TenantRow) -> Result<StoredRun, Error> {
+        Ok(StoredRun {
+            id: RunId::new(self.r),
+            tenant,
+            name: RunName {
+                namespace: self.ns.into(),
+                name: self.name.into(),
+            },
+            position: Position(self.n),
+            status: u8::try_from(self.status).map_err(|_| Error::Inconsistent {
+                table: "run",
+                column: "status",
+                row: self.r,
+            })?,
+            is_out: self.out,
+            has_timer: self.timer,
+            parent: self.up.map(RunId::new),
+            entity: self.e.map(EntityId::from_uuid),
+            awaits: self.awaits.map(EntityId::from_uuid),
+            created: Timestamp::from_micros(self.created),
+            ended: self.ended.map(Timestamp::from_micros),
+            state: self.state.into(),
+        })
+    }
+}
+
+#[derive(Debug, FromRow)]
+pub(in crate::storage) struct RunEventData {
+    n: i64,
+    r: i64,
+    last: i64,
+    record: String,
+}
+
+impl From<RunEventData> for RunEvents {
+    fn from(row: RunEventData) -> Self {
+        Self {
+            run: RunId::new(row.r),
+            position: Position(row.n),
+            last: u64::try_from(row.last).unwrap_or(0),
+            record: row.record.into(),
+        }
+    }
+}
