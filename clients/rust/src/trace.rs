@@ -59,7 +59,7 @@ mod exported {
         let span_id = SpanId::from_hex(parts.next()?).ok()?;
         let flags = u8::from_str_radix(parts.next()?, 16).ok()?;
         let state = trace.state.as_deref().unwrap_or_default();
-        let state = state.parse().unwrap_or_else(|_| TraceState::default());
+        let state = state.parse::<TraceState>().unwrap_or_default();
         let made = SpanContext::new(trace_id, span_id, TraceFlags::new(flags), true, state);
         made.is_valid().then_some(made)
     }
