@@ -51,11 +51,13 @@ pub(super) enum Trouble {
 
 impl From<MigrateError> for Trouble {
     fn from(error: MigrateError) -> Self {
-        match error {
-            MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => error.into(),
-            MigrateError::VersionMissing(_) => Self::Newer,
-            other => Self::Migration(other.to_string()),
+        if let MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) = error {
+            return error.into();
         }
+        if matches!(error, MigrateError::VersionMissing(_)) {
+            return Self::Newer;
+        }
+        Self::Migration(error.to_string())
     }
 }
 
@@ -68,7 +70,9 @@ impl From<Trouble> for OpenError {
 impl From<sqlx::Error> for Trouble {
     fn from(error: sqlx::Error) -> Self {
         let text = error.to_string();
-        let code = error.as_database_error().and_then(|error| error.code());
+        let code = error
+            .as_database_error()
+            .and_then(sqlx::error::DatabaseError::code);
         match code.as_deref() {
             Some("28000" | "28P01") => Self::Password(text),
             Some("3D000") => Self::NoDatabase(text),

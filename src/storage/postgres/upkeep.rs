@@ -6,7 +6,7 @@ use sqlx_postgres::PgConnection;
 
 use super::{identity, job, link, run::numbers};
 use crate::id::EntityId;
-use crate::storage::port::{IndexState, Link, Upkeep};
+use crate::storage::port::{FilledKey, IndexRow, IndexState, Link, Upkeep};
 
 const INDEX_ADD: &str = include_str!("sql/index_add.sql");
 const INDEX_ADD_KEYS: &str = include_str!("sql/index_add_keys.sql");
@@ -78,18 +78,7 @@ pub(super) async fn write(
             keys,
             reached,
         } => {
-            for part in keys.chunks(KEYS_AT_ONCE) {
-                let values: Vec<&[u8]> = part.iter().map(|key| key.key.as_bytes()).collect();
-                let entities: Vec<i64> = part.iter().map(|key| key.entity.0).collect();
-                let positions: Vec<i64> = part.iter().map(|key| key.position.0).collect();
-                sqlx::query(INDEX_ADD_KEYS)
-                    .bind(index.0)
-                    .bind(values)
-                    .bind(entities)
-                    .bind(positions)
-                    .execute(&mut *connection)
-                    .await?;
-            }
+            add_keys(&mut *connection, *index, keys).await?;
             let state = if reached.is_none() {
                 IndexState::Ready
             } else {
@@ -143,4 +132,25 @@ pub(super) async fn write(
     };
     transaction.commit().await?;
     Ok(Some(rows))
+}
+
+/// Adds the keys of entities that are still as they were read.
+async fn add_keys(
+    connection: &mut PgConnection,
+    index: IndexRow,
+    keys: &[FilledKey],
+) -> Result<(), sqlx::Error> {
+    for part in keys.chunks(KEYS_AT_ONCE) {
+        let values: Vec<&[u8]> = part.iter().map(|key| key.key.as_bytes()).collect();
+        let entities: Vec<i64> = part.iter().map(|key| key.entity.0).collect();
+        let positions: Vec<i64> = part.iter().map(|key| key.position.0).collect();
+        sqlx::query(INDEX_ADD_KEYS)
+            .bind(index.0)
+            .bind(values)
+            .bind(entities)
+            .bind(positions)
+            .execute(&mut *connection)
+            .await?;
+    }
+    Ok(())
 }
