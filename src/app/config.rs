@@ -522,6 +522,9 @@ fn compat(sources: &Sources) -> Result<Compat, ConfigError> {
 fn storage_settings(sources: &Sources) -> Result<storage::Settings, ConfigError> {
     let path = sources.string("SQLITE_PATH")?;
     let backend = sources.choice("STORAGE_BACKEND")?;
+    // Both are checked, whichever counts.
+    let server = server(sources)?;
+    sources.truth("POSTGRES_AUTO_MIGRATE")?;
     let auto_migrate = if backend == "postgres" {
         "POSTGRES_AUTO_MIGRATE"
     } else {
@@ -530,7 +533,7 @@ fn storage_settings(sources: &Sources) -> Result<storage::Settings, ConfigError>
     Ok(storage::Settings {
         place: match backend {
             "memory" => Place::Memory,
-            "postgres" => Place::Server(server(sources)?),
+            "postgres" => Place::Server(server.ok_or_else(no_server)?),
             _ if path.is_empty() => Place::File(data_file(&sources.sources[0])?),
             _ => Place::File(path.into()),
         },
@@ -563,27 +566,29 @@ fn storage_settings(sources: &Sources) -> Result<storage::Settings, ConfigError>
     })
 }
 
-/// The database on a server.
-fn server(sources: &Sources) -> Result<Server, ConfigError> {
+fn no_server() -> ConfigError {
+    ConfigError::Together(
+        "CYODA_STORAGE_BACKEND=postgres needs CYODA_POSTGRES_URL, or CYODA_POSTGRES_URL_FILE: \
+         postgres://user:password@host:5432/name"
+            .to_owned(),
+    )
+}
+
+/// The database on a server, if one is named.
+fn server(sources: &Sources) -> Result<Option<Server>, ConfigError> {
     let url = sources.string("POSTGRES_URL")?;
-    if url.is_empty() {
-        return Err(ConfigError::Together(
-            "CYODA_STORAGE_BACKEND=postgres needs CYODA_POSTGRES_URL, or CYODA_POSTGRES_URL_FILE: \
-             postgres://user:password@host:5432/name"
-                .to_owned(),
-        ));
-    }
     let connections = sources.count("POSTGRES_MAX_CONNS")?;
     let startup = sources.duration("STARTUP_TIMEOUT")?;
-    Ok(Server {
-        url: url.into(),
+    let server = Server {
+        url: url.as_str().into(),
         // One writes, and at least one reads.
         max_connections: u32::try_from(connections).unwrap_or(u32::MAX).max(2),
         min_connections: sources.number("POSTGRES_MIN_CONNS")?,
         idle: sources.duration("POSTGRES_MAX_CONN_IDLE_TIME")?,
         // What is wrong is named before the time is over.
         patience: startup.saturating_sub(startup / 10),
-    })
+    };
+    Ok((!url.is_empty()).then_some(server))
 }
 
 fn origins(sources: &Sources) -> Result<Option<Origins>, ConfigError> {

@@ -5,26 +5,20 @@
 //! In tests it may be simulated, and any of them may be as slow and as unreliable as the test wants
 //! it; what storage is built on is the same type that is released.
 
-use std::{
-    collections::HashMap,
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 #[cfg(test)]
 use super::simulated;
 use super::{
     Error,
     port::{
-        ActorRow, Batch, ChangeRange, Claim, CommitRow, Copied, CopyError, Definitions, EntityRow,
-        Failure, Identity, Index, Indexable, Job, JobRow, Leaving, Link, Listed, ListedTopic,
-        Message, ModelCommit, ModelRow, Newest, OldRun, Ordered, Place, Probe, Progress, Reached,
-        Record, RecordHead, RecordHeadPage, RecordKey, RecordKind, RecordOrigin, RecordPage,
-        RecordRow, Recorded, Remembered, RunEvents, RunKey, RunName, RunNameRow, RunsWanted,
-        ScanRequest, Settings, Stored, StoredJob, StoredProducer, StoredRun, Stretch, Task,
-        TaskKey, TaskLine, TaskPage, TenantRow, TopicEvent, TopicHead, TopicKey, TopicPage,
-        TopicRow, Upkeep, Version, Written,
+        ActorRow, Batch, ChangeRange, Claim, CommitRow, Definitions, EntityRow, Failure, Identity,
+        Index, Indexable, Job, JobRow, Leaving, Link, Listed, ListedTopic, Message, ModelCommit,
+        ModelRow, Newest, OldRun, Ordered, Place, Probe, Reached, Record, RecordHead,
+        RecordHeadPage, RecordKey, RecordKind, RecordOrigin, RecordPage, RecordRow, Recorded,
+        Remembered, RunEvents, RunKey, RunName, RunNameRow, RunsWanted, ScanRequest, Settings,
+        Stored, StoredJob, StoredProducer, StoredRun, Stretch, Task, TaskKey, TaskLine, TaskPage,
+        TenantRow, TopicEvent, TopicHead, TopicKey, TopicPage, TopicRow, Upkeep, Version, Written,
     },
     postgres::{self, Postgres},
     sqlite::{self, Sqlite},
@@ -38,7 +32,7 @@ use crate::workflow::Workflow;
 
 #[cfg(test)]
 pub(crate) use super::simulated::{Disturbance, Moment, Simulated};
-pub(super) use super::sqlite::Sorter;
+pub(super) use super::sqlite::{Sorter, back_up, restore};
 
 /// An open database: what storage reads.
 #[derive(Debug)]
@@ -96,26 +90,6 @@ impl Backend {
         };
         let newest = database.newest().await;
         Ok(Some(newest.map_err(postgres::understood)?))
-    }
-
-    /// Copies a database into a file as of one instant, also while a service writes to it.
-    pub(super) async fn back_up(
-        settings: &Settings,
-        to: &Path,
-        progress: Progress<'_>,
-    ) -> Result<Copied, CopyError> {
-        sqlite::back_up(settings, to, progress).await
-    }
-
-    /// Puts a copy in the place of a database that nobody has open.
-    pub(super) async fn restore(
-        settings: &Settings,
-        from: &Path,
-        replace: bool,
-        now: Timestamp,
-        progress: Progress<'_>,
-    ) -> Result<(Copied, Option<PathBuf>), CopyError> {
-        sqlite::restore(settings, from, replace, now, progress).await
     }
 
     /// What writes; there is one.

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Error, Storage,
     agenda::Agenda,
-    backend::Backend,
+    backend::{self, Backend},
     cache::Cache,
     catalog::Catalog,
     committer::Committer,
@@ -69,7 +69,7 @@ impl Storage {
         to: &Path,
         progress: Progress<'_>,
     ) -> Result<Copied, CopyError> {
-        Backend::back_up(settings, to, progress).await
+        backend::back_up(settings, to, progress).await
     }
 
     /// Puts a copy in the place of the database, while no service has it open. What is there is
@@ -84,7 +84,7 @@ impl Storage {
         now: Timestamp,
         progress: Progress<'_>,
     ) -> Result<(Copied, Option<PathBuf>), CopyError> {
-        Backend::restore(settings, from, replace, now, progress).await
+        backend::restore(settings, from, replace, now, progress).await
     }
 
     pub(super) async fn start(

@@ -9,11 +9,11 @@ use std::{
 use sqlx::{ConnectOptions as _, Connection as _};
 use sqlx_sqlite::{SqliteConnectOptions, SqliteConnection};
 use tokio::time::{MissedTickBehavior, interval};
-use uuid::Uuid;
 
 use super::{MIGRATIONS, lock, pages, place};
 use crate::clock::Timestamp;
 use crate::entity::Sequence;
+use crate::id::TransactionId;
 use crate::storage::port::{Copied, CopyError, Newest, Place, Progress, Settings};
 use crate::storage::rows::{is_damage, is_foreign};
 
@@ -211,7 +211,7 @@ async fn prepare(copy: &Path, from: &Path, now: Timestamp) -> Result<Newest, Cop
         })?;
     sqlx::query(SKIP)
         .bind(SKIPPED)
-        .bind(Uuid::now_v7())
+        .bind(TransactionId::fresh().uuid())
         .bind(now.micros())
         .execute(&mut connection)
         .await?;
