@@ -53,7 +53,7 @@ impl Bench {
             url: made.url().into(),
             max_connections: 6,
             min_connections: 1,
-            idle: Duration::from_secs(60),
+            idle: Duration::from_mins(1),
             patience: Duration::from_secs(10),
         };
         Self {

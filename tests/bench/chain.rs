@@ -33,10 +33,10 @@ insert into "commit" values(1, gen_random_uuid(), null, 1, 1, 1);
 insert into turn values(1);
 insert into clock values(1, 1, 1)"#;
 
-const MADE: &str = r#"
+const MADE: &str = r"
 made as (insert into entity select x.e, x.id, 1, x.n, 'NEW', true, 0 from head, unnest($3::bigint[], $2::uuid[], $4::bigint[]) x(e, id, n)),
 written as (insert into version select x.n, x.e, 1, x.n + 1, 0, 'NEW', x.data, $6 from head, unnest($4::bigint[], $3::bigint[], $5::text[]) x(n, e, data))
-select at from head"#;
+select at from head";
 
 const CHAIN: &str = r#"with head as (
   insert into "commit"(seq, id, prev, t, at, author)
