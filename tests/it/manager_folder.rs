@@ -599,7 +599,7 @@ async fn what_cannot_be_started_is_an_error_of_its_item_in_a_folder() {
     }
     assert_eq!(ticked["registry"]["done"], json!(["off.json", "own.json"]));
     // What no definition has the name of is a task for a member.
-    let task = &ticked["processed"][2]["started"][0]["taskId"];
+    let task = &processed(&ticked, "task.json")["started"][0]["taskId"];
     let named = &read(&manager_at(&server, "task.json"))["workers"][0]["items"][0]["workflow_id"];
     assert_eq!(named, task);
     let shown = connection
@@ -611,10 +611,15 @@ async fn what_cannot_be_started_is_an_error_of_its_item_in_a_folder() {
     let reset = json!({"manager": "off.json", "do": "reset"});
     connection.ok("ManagerControlRequest", reset).await;
     let ticked = tick(&connection).await;
-    assert_eq!(
-        ticked["processed"][0]["started"].as_array().map(Vec::len),
-        Some(1)
-    );
+    let off = processed(&ticked, "off.json");
+    assert_eq!(off["started"].as_array().map(Vec::len), Some(1));
+}
+
+/// What a tick did with a manager.
+fn processed<'a>(ticked: &'a Value, manager: &str) -> &'a Value {
+    let all = ticked["processed"].as_array().expect("managers");
+    let found = all.iter().find(|one| one["manager"] == manager);
+    found.unwrap_or_else(|| panic!("{manager} was not processed: {ticked}"))
 }
 
 #[tokio::test]
