@@ -2,7 +2,7 @@
 
 use std::{
     io::{IsTerminal as _, stderr},
-    path::{Path, PathBuf},
+    path::Path,
     process::ExitCode,
     time::Instant,
 };
@@ -37,7 +37,7 @@ pub(super) fn restore(config: &Config, from: &Path, replace: bool) -> ExitCode {
     })
 }
 
-fn note_on(kept: &PathBuf) -> String {
+fn note_on(kept: &Path) -> String {
     format!(
         "\nthe database that was there is now {}; delete it, with its -wal file if there is one, when it is not needed any more",
         kept.display()
@@ -51,20 +51,21 @@ fn content(copied: &Copied, started: Instant) -> String {
         format!("up to position {} of {}", copied.sequence.0, copied.at)
     };
     format!(
-        "{:.1} MB in {:.1} s, {newest},",
-        copied.bytes as f64 / 1e6,
+        "{} in {:.1} s, {newest},",
+        megabytes(copied.bytes),
         started.elapsed().as_secs_f64()
     )
+}
+
+/// A size, to a tenth.
+fn megabytes(bytes: u64) -> String {
+    format!("{}.{} MB", bytes / 1_000_000, bytes / 100_000 % 10)
 }
 
 /// One line that is written over, where somebody looks at it.
 fn progress(copied: u64, total: u64) {
     if stderr().is_terminal() && total > 0 {
-        eprint!(
-            "\r{:3} % of {:.1} MB",
-            copied * 100 / total,
-            total as f64 / 1e6
-        );
+        eprint!("\r{:3} % of {}", copied * 100 / total, megabytes(total));
     }
 }
 

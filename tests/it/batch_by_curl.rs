@@ -4,7 +4,7 @@
 //! `cargo test --test it batch_by_curl -- --nocapture` prints every command.
 #![expect(clippy::print_stdout, reason = "what is called can be looked at")]
 
-use std::{collections::BTreeMap, fs, process::Command};
+use std::{collections::BTreeMap, fmt::Write as _, fs, process::Command};
 
 use serde_json::{Value, json};
 
@@ -55,7 +55,7 @@ impl Curl {
         let mut shown = format!("curl -X {method} {path}");
         for header in headers {
             command.args(["-H", header]);
-            shown += &format!(" -H '{header}'");
+            let _ = write!(shown, " -H '{header}'");
         }
         if let Some(body) = body {
             let file = self.folder.join("body.json");
@@ -64,7 +64,7 @@ impl Curl {
                 .arg("--data-binary")
                 .arg(format!("@{}", file.display()));
             let body: String = body.to_string().chars().take(100).collect();
-            shown += &format!(" --data '{body}'");
+            let _ = write!(shown, " --data '{body}'");
         }
         println!("{shown}");
         let done = command

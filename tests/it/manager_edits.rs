@@ -199,18 +199,18 @@ async fn edits_are_kept(mode: Mode) {
         assert_eq!(items.iter().filter(done).count(), items.len(), "{now}");
         all.push(now);
     }
-    let (mut started, mut named) = (started(&connection).await, named(&all));
+    let (mut started, mut held) = (started(&connection).await, named(&all));
     started.sort();
-    named.sort();
+    held.sort();
     if mode == Mode::Store {
-        assert_eq!(started, named, "each is started once");
+        assert_eq!(started, held, "each is started once");
         return;
     }
     // A file that is saved from a copy loses the id of an item that is skipped by then.
-    let inputs = started.len() - named.len();
-    assert!(inputs <= names.len(), "{started:?} {named:?}");
+    let inputs = started.len() - held.len();
+    assert!(inputs <= names.len(), "{started:?} {held:?}");
     assert!(
-        named.iter().all(|id| started.contains(id)),
+        held.iter().all(|id| started.contains(id)),
         "each is started once"
     );
 }

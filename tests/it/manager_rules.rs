@@ -154,9 +154,9 @@ async fn one_manager_per_tick_is_the_first_that_is_in_progress() {
     let b = manager(&connection, "b.json").await;
     assert_eq!(b["workers"][0]["items"][0]["status"], "to-do");
     // A tick that names managers processes those.
-    let named = json!({"payload": {"managers": ["a.json", "b.json"]}});
-    let named = connection.ok("ManagerTickRequest", named).await;
-    assert_eq!(names(named), ["a.json", "b.json"]);
+    let both = json!({"payload": {"managers": ["a.json", "b.json"]}});
+    let ticked = connection.ok("ManagerTickRequest", both).await;
+    assert_eq!(names(ticked), ["a.json", "b.json"]);
     put(&connection, "/s/a", r#"{"status": "success"}"#).await;
     assert_eq!(names(tick(&connection).await), ["a.json"]);
     assert_eq!(names(tick(&connection).await), ["b.json"]);

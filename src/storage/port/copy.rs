@@ -61,7 +61,10 @@ impl From<OpenError> for CopyError {
         match error {
             OpenError::InUse(path) => Self::InUse(path),
             OpenError::Io(error) => Self::Io(error),
-            other => Self::Open(other.into()),
+            other @ (OpenError::NotMigrated
+            | OpenError::Migration(_)
+            | OpenError::Server(_)
+            | OpenError::Read(_)) => Self::Open(other.into()),
         }
     }
 }

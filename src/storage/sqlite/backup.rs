@@ -238,7 +238,7 @@ fn placed(partial: &Path, to: &Path, newest: Newest) -> Result<Copied, CopyError
     copy.sync_all()?;
     fs::rename(partial, to)?;
     let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty());
-    fs::File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
+    fs::File::open(folder.unwrap_or_else(|| Path::new(".")))?.sync_all()?;
     Ok(Copied {
         bytes: copy.metadata()?.len(),
         sequence: newest.sequence,
