@@ -208,7 +208,8 @@ fn the_chosen_tests_pass_over_postgresql() {
     let names: Vec<String> = names.collect();
     let program = std::env::current_exe().expect("this program");
     let done = Command::new(program)
-        .arg("--exact")
+        // Beside the tests of this process, which have the machine for themselves otherwise.
+        .args(["--exact", "--test-threads", "1"])
         .args(&names)
         .env("INTERLOCK_TEST_BACKEND", "postgres")
         .output()

@@ -24,7 +24,7 @@ use tonic::{Request, Status, metadata::MetadataValue, transport::Channel};
 use super::schema;
 
 /// How long a test waits for anything.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 type Waiting = Arc<Mutex<HashMap<String, mpsc::UnboundedSender<Event>>>>;
 
