@@ -52,6 +52,8 @@ mod mirror;
 mod mirrored;
 mod missed;
 mod names;
+mod node;
+mod nodes;
 mod open;
 mod past;
 mod port;
@@ -100,14 +102,15 @@ pub use known_runs::WokenRun;
 pub use lease::StoredLease;
 pub use mirror::{MirrorName, ToMirror};
 pub use missed::{Sought, Wish};
+pub use node::NameTaken;
 pub use port::{
     Copied, CopyError, Definitions, Durability, Finished, Identity, IdentityChange, IdentityKind,
     Index, IndexRow, IndexSettings, IndexState, Job, JobEnd, JobRow, JobState, Keyed, Listed,
-    ListedTopic, Message, Migrate, Ordered, Place, Print, Probe, Progress, Record, RecordHead,
-    RecordKey, RecordKind, RecordOrigin, RecordRow, Recorded, Remembered, RunEvents, RunKey,
-    RunKeyKind, RunName, RunsWanted, ScanLifecycle, ScanPage, ScanRow, Server, Settings,
-    StoredProducer, StoredRun, Subject, Task, TaskKey, TaskKind, TaskLine, TaskPage, TaskRef,
-    TopicEvent, TopicKey, UsedIndexes, Version,
+    ListedTopic, MemberChange, Message, Migrate, Node, NodeEntry, NodeMember, NodeRow, Ordered,
+    Place, Print, Probe, Progress, Record, RecordHead, RecordKey, RecordKind, RecordOrigin,
+    RecordRow, Recorded, Remembered, RunEvents, RunKey, RunKeyKind, RunName, RunsWanted,
+    ScanLifecycle, ScanPage, ScanRow, Server, Settings, StoredProducer, StoredRun, Subject, Task,
+    TaskKey, TaskKind, TaskLine, TaskPage, TaskRef, TopicEvent, TopicKey, UsedIndexes, Version,
 };
 pub use run::RunEnd;
 pub use run_feed::{FollowedRuns, RunFeed};

@@ -21,6 +21,7 @@ mod bundles;
 mod callback;
 mod change_level;
 mod clients;
+mod cluster;
 mod compat;
 mod conformance;
 mod connections;
