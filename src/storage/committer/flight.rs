@@ -1,5 +1,7 @@
 //! A batch after its validation: on its way to the disk, and what is told of it when it is there.
 
+use std::sync::Arc;
+
 use foldhash::HashSet;
 use tokio::sync::watch;
 
@@ -179,7 +181,8 @@ pub(super) fn announce(
         .map(|survivor| &survivor.submission.draft.tenant);
     storage.recent.publish(news, until, tenants);
     if !rows.noted.is_empty() {
-        storage.agenda.add(&rows.noted, storage.clock.read());
+        let noted = Storage(Arc::clone(storage)).of_share(&rows.noted);
+        storage.agenda.add(&noted, storage.clock.read());
     }
     for survivor in survivors {
         super::answer(survivor.submission, Ok(survivor.committed));

@@ -29,6 +29,7 @@ mod index;
 mod job;
 mod key;
 mod model;
+mod node;
 mod outcome;
 mod record;
 mod run;
@@ -59,6 +60,7 @@ pub use job::{Finished, Job, JobEnd, JobState};
 pub(in crate::storage) use key::{ActorRow, EntityRow, ModelRow, TenantRow};
 pub use key::{IndexRow, JobRow, TaskKey, TaskLine, TaskRef};
 pub(in crate::storage) use model::{Edit, Effect, ModelCommit};
+pub use node::{MemberChange, Node, NodeEntry, NodeMember, NodeRow};
 pub(in crate::storage) use outcome::Stored;
 pub use outcome::{Print, Remembered};
 pub use record::{

@@ -15,6 +15,7 @@ mod job;
 mod link;
 mod many;
 mod model;
+mod node;
 mod read;
 mod record;
 mod run;
