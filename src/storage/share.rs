@@ -22,7 +22,7 @@ const FOUND_MAX: i64 = 10_000;
 
 impl Storage {
     /// The numbers of the nodes that are live, this one included.
-    fn live(&self) -> Vec<NodeRow> {
+    pub(super) fn live(&self) -> Vec<NodeRow> {
         let nodes = self.live_nodes();
         nodes.into_iter().map(|node| node.row).collect()
     }

@@ -99,3 +99,43 @@ async fn timers_of_a_process_that_was_killed_are_fired_by_others() {
     becomes(&database, IN_B, "200", delay + Duration::from_secs(10)).await;
     assert_eq!(database.execute("select count(*) from version"), "400");
 }
+
+#[tokio::test]
+async fn searches_of_a_process_that_was_killed_are_finished_by_others() {
+    let database = Database::new(backend::migrate);
+    let url = database.url();
+    let mut nodes = [node(&url), node(&url)];
+    becomes(&database, LIVE, "2", PATIENCE).await;
+    let connection = nodes[0].connect().await;
+    let model = timed(&connection, Duration::from_hours(1)).await;
+    for _ in 0..3 {
+        make(&connection, &model, 1_000).await;
+    }
+    let condition = json!({"type": "simple", "jsonPath": "$.n", "operatorType": "GREATER_OR_EQUAL", "value": 500});
+    let mut searches = Vec::new();
+    for _ in 0..12 {
+        let asked = json!({"model": model, "condition": condition});
+        let search = connection.ok("EntitySnapshotSearchRequest", asked).await;
+        searches.push(json!({"snapshotId": search["status"]["snapshotId"]}));
+    }
+    let other = nodes[1].connect().await;
+    let cancelled = searches.pop().expect("a search");
+    let answer = other.call("SnapshotCancelRequest", cancelled.clone()).await;
+    nodes[0].kill();
+    drop(connection);
+    let running = "select count(*) from search_job where state = 0";
+    becomes(&database, running, "0", Duration::from_secs(15)).await;
+    for search in &searches {
+        let status = other.ok("SnapshotGetStatusRequest", search.clone()).await;
+        assert_eq!(status["status"]["status"], "SUCCESSFUL", "{status}");
+        assert_eq!(status["status"]["entitiesCount"], 1_500, "{status}");
+        let mut page = search.clone();
+        page["pageSize"] = json!(2_000);
+        let (found, _) = other.all("SnapshotGetRequest", page).await;
+        assert_eq!(found.len(), 1_500);
+    }
+    if answer["success"] == true {
+        let status = other.ok("SnapshotGetStatusRequest", cancelled).await;
+        assert_eq!(status["status"]["status"], "CANCELLED", "{status}");
+    }
+}

@@ -1,9 +1,9 @@
-//! Which process does a task, where several use one database.
+//! Which process does a task or runs a search, where several use one database.
 
 use super::{Backend, Error, Kind};
 use crate::clock::Timestamp;
 use crate::storage::{
-    port::{NodeRow, TaskKey, TaskLine},
+    port::{JobRow, NodeRow, TaskKey, TaskLine, TenantRow},
     postgres,
 };
 
@@ -35,5 +35,32 @@ impl Backend {
         };
         let ahead = database.tasks_ahead(until, live, limit).await;
         Ok(ahead.map_err(postgres::understood)?)
+    }
+
+    /// Takes searches that are to be run for this process; none where it is the only one.
+    pub(in crate::storage) async fn claim_jobs(
+        &self,
+        own: NodeRow,
+        live: &[NodeRow],
+        limit: i64,
+    ) -> Result<Vec<(JobRow, TenantRow)>, Error> {
+        let Kind::Postgres(database) = &self.kind else {
+            return Ok(Vec::new());
+        };
+        let claimed = database.claim_jobs(own, live, limit).await;
+        Ok(claimed.map_err(postgres::understood)?)
+    }
+
+    /// Whether this process has a search.
+    pub(in crate::storage) async fn has_job(
+        &self,
+        own: NodeRow,
+        job: JobRow,
+    ) -> Result<bool, Error> {
+        let Kind::Postgres(database) = &self.kind else {
+            return Ok(true);
+        };
+        let has = database.has_job(own, job).await;
+        Ok(has.map_err(postgres::understood)?)
     }
 }

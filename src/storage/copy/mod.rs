@@ -114,7 +114,7 @@ async fn copy_table(
     let mut next = page(&mut rows).await?;
     while let Some(last) = next.last() {
         let last = table.key_of(last).to_vec();
-        mark.part = table.name.to_owned();
+        table.name.clone_into(&mut mark.part);
         mark.place = encoding::place(&last);
         mark.written += i64::try_from(next.len()).unwrap_or_default();
         let writing = target.write(table, after.as_deref(), &next, mark);
