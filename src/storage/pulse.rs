@@ -25,6 +25,7 @@ use tracing::{info, warn};
 use super::{
     Error, Storage,
     backend::Pulser,
+    known_runs::AwaitingRun,
     port::{Newest, Pulse},
 };
 use crate::entity::Sequence;
@@ -173,6 +174,7 @@ impl Storage {
             storage: self.clone(),
             pulser,
             is_well: true,
+            runs_moved: false,
         };
         Some(KeepPulse {
             storage: self.clone(),
@@ -181,28 +183,57 @@ impl Storage {
     }
 
     /// Takes over what a pulse has brought.
-    fn apply(&self, pulse: Pulse) {
+    fn apply(&self, pulse: Pulse, awaiting: Option<Vec<AwaitingRun>>) {
         let inner = &self.0;
         let applying = inner.applied.begin();
         let newest = pulse.newest;
         if !applying.is_news(newest.sequence) {
             return;
         }
+        let woken;
         match pulse.moved {
             Some(moved) => {
-                for id in moved {
-                    inner.cache.forget(id);
+                for id in &moved {
+                    inner.cache.forget(*id);
+                }
+                woken = moved;
+            }
+            None => {
+                inner.cache.clear();
+                // Any of those that runs wait for may have moved.
+                woken = inner.runs.awaited();
+            }
+        }
+        match (pulse.runs, awaiting) {
+            (Some(runs), _) => {
+                for moved in &runs {
+                    inner.runs.advanced(moved, &inner.watched);
                 }
             }
-            None => inner.cache.clear(),
+            (None, awaiting) => {
+                let awaiting = awaiting.unwrap_or_default();
+                inner.runs.clear(awaiting, &inner.watched);
+            }
         }
-        inner.records.clear();
-        inner.runs.clear();
+        for (tenant, key, record) in &pulse.troubles {
+            inner.troubles.put(tenant, key, record.as_ref());
+        }
+        for (tenant, key) in &pulse.records {
+            inner.records.put(tenant, key, None, false);
+            inner.watched.record_changed(tenant, key);
+        }
         if newest.revision != applying.newest.revision {
             inner.catalog.clear();
         }
         inner.instants.raise(newest.at);
         applying.finish(newest);
+        inner.runs.moved(woken.into_iter());
+        for (tenant, topic) in pulse.topics {
+            inner.topic_news.note(&tenant, topic);
+        }
+        if pulse.identities {
+            inner.identities.send_modify(|changes| *changes += 1);
+        }
         inner.recent.skip(newest.sequence);
     }
 }
@@ -228,6 +259,8 @@ struct Heart {
     pulser: Pulser,
     /// Whether the last one was answered.
     is_well: bool,
+    /// Whether runs were advanced since they were counted.
+    runs_moved: bool,
 }
 
 impl Heart {
@@ -258,7 +291,28 @@ impl Heart {
                 () = pulses.committed.notified(), if notice.is_none() => {
                     notice = Some(noticed + BETWEEN_NOTICES);
                 }
-                _ = idle.tick() => self.pulse().await,
+                _ = idle.tick() => {
+                    self.pulse().await;
+                    self.count_runs().await;
+                }
+            }
+        }
+    }
+
+    /// Counts the runs that have not ended, if other processes may have changed which those are.
+    async fn count_runs(&mut self) {
+        if !std::mem::take(&mut self.runs_moved) {
+            return;
+        }
+        let inner = &self.storage.0;
+        match inner.database.live_runs().await {
+            Ok(stored) => {
+                let _applying = inner.applied.begin();
+                inner.live_runs.replace(stored);
+            }
+            Err(error) => {
+                self.runs_moved = true;
+                info!(%error, "the runs that have not ended were not counted");
             }
         }
     }
@@ -287,7 +341,12 @@ impl Heart {
             if pulse.newest.revision != known.revision {
                 self.storage.reload_indexes().await?;
             }
-            self.storage.apply(pulse);
+            self.runs_moved |= pulse.runs.as_ref().is_none_or(|runs| !runs.is_empty());
+            let awaiting = match pulse.runs {
+                Some(_) => None,
+                None => Some(self.storage.0.database.runs_that_await().await?),
+            };
+            self.storage.apply(pulse, awaiting);
         }
         Ok(())
     }

@@ -86,6 +86,7 @@ mod parity;
 mod patch;
 mod plans;
 mod process;
+mod processes;
 mod processor;
 mod refused_writes;
 mod requests;
