@@ -20,7 +20,7 @@ use tokio::{
     task::JoinHandle,
     time::{Instant, MissedTickBehavior, interval, sleep_until},
 };
-use tracing::{info, warn};
+use tracing::{error, info, warn};
 
 use super::{
     Error, Storage,
@@ -29,6 +29,7 @@ use super::{
     port::{Newest, Pulse},
 };
 use crate::entity::Sequence;
+use crate::telemetry::measure;
 
 /// How often the newest commit is asked for while nobody wants to know.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -175,6 +176,7 @@ impl Storage {
             pulser,
             is_well: true,
             runs_moved: false,
+            forgets_all: false,
         };
         Some(KeepPulse {
             storage: self.clone(),
@@ -182,8 +184,9 @@ impl Storage {
         })
     }
 
-    /// Takes over what a pulse has brought.
-    fn apply(&self, pulse: Pulse, awaiting: Option<Vec<AwaitingRun>>) {
+    /// Takes over what a pulse has brought. With it comes which runs wait for entities, if many were
+    /// advanced, and whether nothing in memory is to be trusted.
+    fn apply(&self, pulse: Pulse, awaiting: Option<Vec<AwaitingRun>>, forgets_all: bool) {
         let inner = &self.0;
         let applying = inner.applied.begin();
         let newest = pulse.newest;
@@ -222,7 +225,10 @@ impl Storage {
             inner.records.put(tenant, key, None, false);
             inner.watched.record_changed(tenant, key);
         }
-        if newest.revision != applying.newest.revision {
+        if forgets_all {
+            inner.records.clear();
+        }
+        if newest.revision != applying.newest.revision || forgets_all {
             inner.catalog.clear();
         }
         inner.instants.raise(newest.at);
@@ -236,6 +242,17 @@ impl Storage {
         }
         inner.recent.skip(newest.sequence);
     }
+}
+
+/// Says which commits are gone.
+fn say_lost(last: Sequence, known: Sequence) {
+    error!(
+        from = last.0 + 1,
+        until = known.0,
+        "the database server lacks commits that were acknowledged before; compare the data outside \
+         that depends on these positions, and use a synchronous standby"
+    );
+    measure::positions_lost(known.0.saturating_sub(last.0).unsigned_abs());
 }
 
 /// Asks for pulses until it is dropped.
@@ -261,6 +278,8 @@ struct Heart {
     is_well: bool,
     /// Whether runs were advanced since they were counted.
     runs_moved: bool,
+    /// Whether everything in memory is to be forgotten, since commits were lost.
+    forgets_all: bool,
 }
 
 impl Heart {
@@ -336,9 +355,18 @@ impl Heart {
 
     async fn try_pulse(&mut self) -> Result<(), Error> {
         let known = self.storage.0.applied.newest();
-        let pulse = self.pulser.pulse(known.sequence).await?;
+        let mut pulse = self.pulser.pulse(known.sequence).await?;
+        if let Some(last) = pulse.lost {
+            say_lost(last, known.sequence);
+            self.forgets_all = true;
+        }
+        if self.forgets_all {
+            pulse.moved = None;
+            pulse.runs = None;
+            pulse.identities = true;
+        }
         if pulse.newest.sequence > known.sequence {
-            if pulse.newest.revision != known.revision {
+            if pulse.newest.revision != known.revision || self.forgets_all {
                 self.storage.reload_indexes().await?;
             }
             self.runs_moved |= pulse.runs.as_ref().is_none_or(|runs| !runs.is_empty());
@@ -346,7 +374,8 @@ impl Heart {
                 Some(_) => None,
                 None => Some(self.storage.0.database.runs_that_await().await?),
             };
-            self.storage.apply(pulse, awaiting);
+            self.storage.apply(pulse, awaiting, self.forgets_all);
+            self.forgets_all = false;
         }
         Ok(())
     }

@@ -130,6 +130,14 @@ impl RecordCache {
         }
     }
 
+    /// Forgets all records.
+    pub(super) fn clear(&self) {
+        for slot in &self.generations {
+            *lock(slot) += 1;
+        }
+        self.records.clear();
+    }
+
     /// The producers that were committed since this was asked last.
     pub(super) fn take_changed(&self) -> HashSet<Name> {
         std::mem::take(&mut *lock(&self.changed))

@@ -1,6 +1,7 @@
 //! What other processes have committed.
 
 use super::{Newest, Record, RecordKey, TenantRow, TopicKey};
+use crate::entity::Sequence;
 use crate::id::{EntityId, RunId, Tenant};
 
 /// The newest commit, and what has changed since an earlier one.
@@ -17,6 +18,9 @@ pub(in crate::storage) struct Pulse {
     pub(in crate::storage) topics: Vec<(Tenant, TopicKey)>,
     /// Whether clients, keys or providers were changed.
     pub(in crate::storage) identities: bool,
+    /// The newest commit that is there of those this process knows of, if later ones are not: the
+    /// server lacks what another one had acknowledged.
+    pub(in crate::storage) lost: Option<Sequence>,
 }
 
 /// A run that was advanced.

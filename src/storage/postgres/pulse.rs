@@ -26,6 +26,7 @@ use crate::storage::port::{
     TopicKey,
 };
 
+const COMMIT_LAST: &str = include_str!("sql/commit_last.sql");
 const NOTIFY: &str = include_str!("sql/notify.sql");
 const RECORD_GET: &str = include_str!("sql/record_get.sql");
 const TENANT_NAMES: &str = include_str!("sql/tenant_names.sql");
@@ -60,6 +61,8 @@ pub(in crate::storage) struct Pulser {
     name: String,
     /// Tenants by their rows.
     tenants: HashMap<i64, Tenant>,
+    /// When the server was started that the newest commit was written on.
+    server: Option<i64>,
 }
 
 /// What a pulse answers.
@@ -68,6 +71,7 @@ struct PulseRow {
     seq: i64,
     at: i64,
     rev: i64,
+    server: Option<i64>,
     moved: Vec<Uuid>,
     runs: Vec<String>,
     advances: i64,
@@ -100,6 +104,7 @@ impl Postgres {
             was_connected: false,
             name: name.clone(),
             tenants: HashMap::new(),
+            server: None,
         };
         let listener = Listener {
             servers: self.servers.clone(),
@@ -122,6 +127,7 @@ impl Pulser {
         let limit = i64::try_from(MOVED_MAX + 1).unwrap_or(i64::MAX);
         let asked = sqlx::query_as(PULSE).bind(since.0).bind(limit);
         let row: PulseRow = asked.fetch_one(self.connection().await?).await?;
+        let lost = self.lost(row.server, since).await?;
         let mut news = News::default();
         for text in &row.news {
             news.add(News::read(text).map_err(unreadable)?);
@@ -155,6 +161,7 @@ impl Pulser {
         });
         let moved = row.moved.into_iter().map(EntityId::from_uuid);
         let moved: Vec<_> = moved.collect();
+        self.server = row.server;
         Ok(Pulse {
             newest: Newest {
                 sequence: Sequence(row.seq),
@@ -167,7 +174,24 @@ impl Pulser {
             troubles,
             topics: topics.collect(),
             identities: news.identities,
+            lost,
         })
+    }
+
+    /// Up to where commits are there that this process knows of, if it knows of later ones. That can
+    /// only be on another server than before.
+    async fn lost(
+        &mut self,
+        server: Option<i64>,
+        known: Sequence,
+    ) -> Result<Option<Sequence>, Failure> {
+        if self.server == server {
+            return Ok(None);
+        }
+        let last = sqlx::query_scalar(COMMIT_LAST).bind(known.0);
+        let last: Option<i64> = last.fetch_one(self.connection().await?).await?;
+        let last = Sequence(last.unwrap_or(0));
+        Ok((last < known).then_some(last))
     }
 
     /// The records that were changed, each once, and those of them that say which work failed.

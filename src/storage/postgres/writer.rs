@@ -37,11 +37,23 @@ pub(super) const TENANT_PUT: &str = include_str!("sql/tenant_put.sql");
 /// is not never will be.
 pub(super) async fn append_empty_link(connection: &mut PgConnection) -> Result<(), Failure> {
     loop {
-        let put = sqlx::query(LINK_EMPTY).bind(TransactionId::fresh().uuid());
+        let put = sqlx::query(LINK_EMPTY)
+            .bind(TransactionId::fresh().uuid())
+            .bind(true);
         if put.execute(&mut *connection).await?.rows_affected() > 0 {
             return Ok(());
         }
     }
+}
+
+/// Puts a link there if none was written since the server was started. A conflict shows that there
+/// is one.
+async fn link_server(connection: &mut PgConnection) -> Result<(), Failure> {
+    let put = sqlx::query(LINK_EMPTY)
+        .bind(TransactionId::fresh().uuid())
+        .bind(false);
+    put.execute(connection).await?;
+    Ok(())
 }
 
 /// The one connection of this process that writes. It is opened when it is first needed, and again
@@ -93,6 +105,7 @@ impl Writer {
             server::prepare(&mut connection, self.durability).await?;
             connection.execute(SESSION_WRITER).await?;
             self.has_turn = false;
+            link_server(&mut connection).await?;
             self.reads.set_connect_options(options);
             self.connection = Some(connection);
         }

@@ -1,7 +1,7 @@
 -- The newest commit, and what was changed after another one: entities that were there before, runs
 -- with what they wait for and whether they have ended, and what commits say of other things. Lists
 -- that are full are not whole.
-select h.seq, h.at, h.rev,
+select h.seq, h.at, h.rev, h.server,
   array(
     select en.id from version v join entity en on en.e = v.e
     where v.n > $1::bigint and v.n <= h.seq and v.kind <> 0
@@ -27,4 +27,4 @@ select h.seq, h.at, h.rev,
     where c.seq > $1::bigint and c.seq <= h.seq and c.news is not null
     order by c.seq
   ) as news
-from (select seq, at, rev from "commit" order by seq desc limit 1) h
+from (select seq, at, rev, server from "commit" order by seq desc limit 1) h
