@@ -137,8 +137,10 @@ async fn a_change_of_a_model_at_one_process_holds_at_another_at_once() {
     other
         .ok("EntityDeleteRequest", json!({"entityId": id}))
         .await;
-    one.ok("EntityModelDeleteRequest", json!({"model": second}))
-        .await;
+    let unlock = json!({"model": second, "transition": "UNLOCK"});
+    one.ok("EntityModelTransitionRequest", unlock).await;
+    let gone = json!({"model": second});
+    one.ok("EntityModelDeleteRequest", gone).await;
     let refused = new_entity(&second, &json!({"n": 1}));
     let refused = other.fails("EntityCreateRequest", refused).await;
     assert_eq!(refused, "MODEL_NOT_FOUND");
