@@ -30,6 +30,7 @@ use crate::id::{
 };
 use crate::workflow::Workflow;
 
+pub(super) use super::postgres::{Listener, Pulser};
 #[cfg(test)]
 pub(crate) use super::simulated::{Disturbance, Moment, Simulated};
 pub(super) use super::sqlite::{Sorter, back_up, restore};
@@ -83,13 +84,13 @@ impl Backend {
         matches!(self.kind, Kind::Postgres(_))
     }
 
-    /// The newest commit, where others may have made it.
-    pub(super) async fn newest(&self) -> Result<Option<Newest>, Error> {
+    /// What asks for the commits of other processes, and what waits for their notifications, where
+    /// there are any.
+    pub(super) fn pulser(&self) -> Option<(Pulser, Listener)> {
         let Kind::Postgres(database) = &self.kind else {
-            return Ok(None);
+            return None;
         };
-        let newest = database.newest().await;
-        Ok(Some(newest.map_err(postgres::understood)?))
+        Some(database.pulser())
     }
 
     /// What writes; there is one.

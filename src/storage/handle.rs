@@ -3,7 +3,7 @@
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use tokio::{
-    sync::{Notify, mpsc, oneshot, watch},
+    sync::{Mutex, Notify, mpsc, oneshot},
     time::timeout,
 };
 
@@ -25,6 +25,7 @@ use super::{
     names::Names,
     past::Past,
     port::{Definitions, Listed, TaskLine, TaskPage, TaskRef, TenantRow, Upkeep},
+    pulse::{Applied, Pulses},
     recent::Recent,
     record_cache::RecordCache,
     room::Room,
@@ -63,7 +64,10 @@ pub(super) struct Inner {
     pub(super) clock: Clock,
     pub(super) submissions: mpsc::Sender<Submission>,
     pub(super) room: Room,
-    pub(super) published: watch::Receiver<Sequence>,
+    pub(super) applied: Applied,
+    pub(super) pulses: Pulses,
+    /// Held while the list of indexes is read and taken over, so that an older one never comes last.
+    pub(super) index_turn: Mutex<()>,
     pub(super) health: Health,
     pub(super) agenda: Agenda,
     pub(super) indexes: Indexes,
@@ -150,9 +154,10 @@ impl Storage {
         self.is_well() && matches!(answered, Ok(Ok(_)))
     }
 
-    /// The newest sequence; never below that of an answered commit.
+    /// The newest sequence; never below that of a commit that this process has answered, nor, after
+    /// [`Self::refresh`], of one that any process had answered before.
     pub fn latest(&self) -> Sequence {
-        *self.0.published.borrow()
+        self.0.applied.sequence()
     }
 
     /// The sequence that holds everything committed up to an instant, and nothing later. Once

@@ -118,11 +118,13 @@ impl Runs {
     }
 
     /// Takes over the runs of a unit that was committed, each with the entity that it waited for.
+    /// What is not the newest any more is not kept.
     pub(super) fn committed(
         &self,
         tenant: &Tenant,
         runs: impl Iterator<Item = (StoredRun, Option<EntityId>)>,
         watched: &Watched,
+        is_newest: bool,
     ) {
         for (run, before) in runs {
             let out = run.is_out.then_some((run.tenant, run.id));
@@ -137,7 +139,9 @@ impl Runs {
             }
             let ended = run.ended.is_some().then_some(run.id);
             // Who looks at it from now on sees what was committed.
-            self.current.insert(run.id, Arc::new(run));
+            if is_newest {
+                self.current.insert(run.id, Arc::new(run));
+            }
             if let Some(id) = ended {
                 if let Some(waiting) = lock(&self.ends).get(&id) {
                     waiting.send_replace(true);

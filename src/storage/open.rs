@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{Mutex, Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -27,6 +27,7 @@ use super::{
     names::Names,
     past::Past,
     port::{Copied, CopyError, Newest, Progress, Settings},
+    pulse::{Applied, Pulses},
     recent::Recent,
     record_cache::RecordCache,
     room::Room,
@@ -96,7 +97,6 @@ impl Storage {
     ) -> Result<(Self, impl Future<Output = ()> + Send + use<>), Error> {
         let (submissions, inbox) = mpsc::channel(QUEUE_MAX);
         let (chores, waiting) = mpsc::channel(CHORES_MAX);
-        let (publish, published) = watch::channel(newest.sequence);
         // What is due is read later: a service with a long backlog starts as soon as another.
         let (lines, last) = (database.task_lines().await?, database.newest_task().await?);
         let agenda = Agenda::new(clock.read(), lines, last);
@@ -125,7 +125,9 @@ impl Storage {
             clock,
             submissions,
             room: Room::new(settings.queue_bytes),
-            published,
+            applied: Applied::new(newest),
+            pulses: Pulses::default(),
+            index_turn: Mutex::default(),
             health: Health::default(),
             agenda,
             indexes: Indexes::default(),
@@ -138,7 +140,12 @@ impl Storage {
             long_log: Notify::new(),
         }));
         storage.0.indexes.swap(storage.0.database.indexes().await?);
-        let committer = Committer::new(storage.clone(), inbox, waiting, publish, newest);
-        Ok((storage, committer.run(stop)))
+        let committer = Committer::new(storage.clone(), inbox, waiting, newest);
+        let pulse = storage.keep_pulse();
+        let run = async move {
+            let _until_it_has_stopped = pulse;
+            committer.run(stop).await;
+        };
+        Ok((storage, run))
     }
 }

@@ -30,6 +30,7 @@ mod job;
 mod key;
 mod model;
 mod outcome;
+mod pulse;
 mod record;
 mod run;
 mod scan_page;
@@ -60,6 +61,7 @@ pub use key::{IndexRow, JobRow, TaskKey, TaskLine, TaskRef};
 pub(in crate::storage) use model::{Edit, Effect, ModelCommit};
 pub(in crate::storage) use outcome::Stored;
 pub use outcome::{Print, Remembered};
+pub(in crate::storage) use pulse::Pulse;
 pub use record::{
     Record, RecordHead, RecordKey, RecordKind, RecordOrigin, RecordRow, StoredProducer,
 };

@@ -14,6 +14,7 @@ mod job;
 mod link;
 mod many;
 mod model;
+mod pulse;
 mod read;
 mod record;
 mod run;
@@ -42,6 +43,7 @@ use super::port::{Durability, Migrate, Newest, OpenError, Server, Settings};
 
 use failure::Trouble;
 pub(super) use failure::understood;
+pub(super) use pulse::{Listener, Pulser};
 use server::Servers;
 pub(super) use writer::Writer;
 

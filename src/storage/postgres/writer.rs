@@ -32,6 +32,17 @@ const RUN_NAME_PUT: &str = include_str!("sql/run_name_put.sql");
 const SESSION_WRITER: &str = include_str!("sql/session_writer.sql");
 pub(super) const TENANT_PUT: &str = include_str!("sql/tenant_put.sql");
 
+/// Puts an empty link behind whatever is on its way. What is there then is there to stay, and what
+/// is not never will be.
+pub(super) async fn append_empty_link(connection: &mut PgConnection) -> Result<(), Failure> {
+    loop {
+        let put = sqlx::query(LINK_EMPTY).bind(TransactionId::fresh().uuid());
+        if put.execute(&mut *connection).await?.rows_affected() > 0 {
+            return Ok(());
+        }
+    }
+}
+
 /// The one connection of this process that writes. It is opened when it is first needed, and again
 /// after a failure.
 #[derive(Debug)]
@@ -100,15 +111,7 @@ impl Writer {
         // What it was asked may still be on its way, so nobody waits for it to say goodbye.
         self.connection = None;
         let connection = self.connection().await?;
-        loop {
-            let put = sqlx::query(LINK_EMPTY)
-                .bind(TransactionId::fresh().uuid())
-                .execute(&mut *connection)
-                .await?;
-            if put.rows_affected() > 0 {
-                return Ok(());
-            }
-        }
+        append_empty_link(connection).await
     }
 
     pub(super) async fn close(self) {
