@@ -96,7 +96,7 @@ pub use bundles::{
     DefinitionsError, OwnRoutes, Routed, apply_definitions, is_step_workflow, routed,
 };
 pub use context::{Context, Services};
-pub use identity::{Unknown, recall};
+pub use identity::{Unknown, follow as follow_identities, recall, refresh};
 pub use limits::{Limits, Tenants};
 pub use once::Keys;
 pub use paging::is_namespace;

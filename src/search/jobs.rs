@@ -490,6 +490,8 @@ enum Made {
 /// Finds what a job looks for, from its start to its end.
 async fn make(storage: &Storage, settings: JobSettings, job: JobRow) -> Result<Made, Failure> {
     let began = Instant::now();
+    // Another process may have been asked for it, and may have seen more than this one so far.
+    storage.refresh().await?;
     let Some(plan) = storage.job_plan(job).await? else {
         storage.drop_hits(job).await?;
         return Ok(Made::All);

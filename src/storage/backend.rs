@@ -93,6 +93,14 @@ impl Backend {
         Some(database.pulser())
     }
 
+    /// Makes everything up to this moment final, where other processes write, too.
+    pub(super) async fn append_link(&self) -> Result<(), Error> {
+        if let Kind::Postgres(database) = &self.kind {
+            database.append_link().await?;
+        }
+        Ok(())
+    }
+
     /// What writes; there is one.
     pub(super) fn writer(&self) -> Option<Writer> {
         let kind = match &self.kind {
@@ -358,6 +366,26 @@ impl Writer {
             Written::Overtaken => Written::Overtaken,
         };
         Ok(written)
+    }
+
+    /// Has other processes that were overtaken wait until the next batch is written.
+    pub(super) async fn take_turn(&mut self) -> Result<(), Failure> {
+        match &mut self.kind {
+            WriterKind::Postgres(writer) => writer.take_turn().await,
+            WriterKind::Sqlite(_) => Ok(()),
+            #[cfg(test)]
+            WriterKind::Simulated(_) => Ok(()),
+        }
+    }
+
+    /// Ends a turn in which nothing was written.
+    pub(super) async fn end_turn(&mut self) -> Result<(), Failure> {
+        match &mut self.kind {
+            WriterKind::Postgres(writer) => writer.end_turn().await,
+            WriterKind::Sqlite(_) => Ok(()),
+            #[cfg(test)]
+            WriterKind::Simulated(_) => Ok(()),
+        }
     }
 
     async fn write_now(&mut self, batch: &Batch) -> Result<Written, Failure> {

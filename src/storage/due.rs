@@ -74,6 +74,7 @@ pub struct Seen {
 impl Storage {
     /// Those of the tasks that are still to be done, each with its entity.
     pub async fn due(&self, refs: &[TaskRef]) -> Result<Vec<Due>, Error> {
+        self.refresh().await?;
         let keys: Vec<TaskKey> = refs.iter().map(|task| task.key).collect();
         // In this order: where the version is not newer than the sequence, neither are the tasks.
         let (at, as_of) = (self.now(), self.latest());

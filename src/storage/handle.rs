@@ -3,7 +3,7 @@
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use tokio::{
-    sync::{Mutex, Notify, mpsc, oneshot},
+    sync::{Mutex, Notify, mpsc, oneshot, watch},
     time::timeout,
 };
 
@@ -68,6 +68,10 @@ pub(super) struct Inner {
     pub(super) pulses: Pulses,
     /// Held while the list of indexes is read and taken over, so that an older one never comes last.
     pub(super) index_turn: Mutex<()>,
+    /// Held while an instant is made final that is later than every commit.
+    pub(super) instant_turn: Mutex<()>,
+    /// How often other processes have changed clients, keys or providers.
+    pub(super) identities: watch::Sender<u64>,
     pub(super) health: Health,
     pub(super) agenda: Agenda,
     pub(super) indexes: Indexes,
@@ -163,11 +167,14 @@ impl Storage {
     /// The sequence that holds everything committed up to an instant, and nothing later. Once
     /// this has been answered for an instant, no commit will be stamped at or before it.
     pub async fn at(&self, instant: &PointInTime) -> Result<Sequence, Error> {
-        self.0
-            .instants
-            .settle(instant.until, self.0.clock.now())
-            .await;
-        self.0.database.sequence_at(instant.until).await
+        self.settle(instant.until).await?;
+        let sequence = self.0.database.sequence_at(instant.until).await?;
+        // What other processes commit at this moment is not in the caches yet, and not promised.
+        Ok(if self.0.database.is_shared() {
+            sequence.min(self.latest())
+        } else {
+            sequence
+        })
     }
 
     /// The model of that name and its workflows, as they are now.

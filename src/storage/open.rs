@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use tokio::sync::{Mutex, Notify, mpsc};
+use tokio::sync::{Mutex, Notify, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -111,7 +111,8 @@ impl Storage {
         let (lines, last) = (database.task_lines().await?, database.newest_task().await?);
         let agenda = Agenda::new(clock.read(), lines, last);
         let awaiting = database.runs_that_await().await?;
-        let runs = Runs::new(database.newest_run().await?, awaiting);
+        let is_shared = database.is_shared();
+        let runs = Runs::new(database.newest_run().await?, awaiting, is_shared);
         let live_runs = LiveRuns::new(database.live_runs().await?);
         let troubles = Troubles::new(database.troubles().await?);
         let leases = Leases::new(database.leases().await?);
@@ -138,6 +139,8 @@ impl Storage {
             applied: Applied::new(newest),
             pulses: Pulses::default(),
             index_turn: Mutex::default(),
+            instant_turn: Mutex::default(),
+            identities: watch::Sender::default(),
             health: Health::default(),
             agenda,
             indexes: Indexes::default(),

@@ -20,14 +20,16 @@ use tokio::{
     task::JoinHandle,
     time::{Instant, MissedTickBehavior, interval, sleep_until},
 };
-use tracing::{info, warn};
+use tracing::{error, info, warn};
 
 use super::{
     Error, Storage,
     backend::Pulser,
+    known_runs::AwaitingRun,
     port::{Newest, Pulse},
 };
 use crate::entity::Sequence;
+use crate::telemetry::measure;
 
 /// How often the newest commit is asked for while nobody wants to know.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -173,6 +175,8 @@ impl Storage {
             storage: self.clone(),
             pulser,
             is_well: true,
+            runs_moved: false,
+            forgets_all: false,
         };
         Some(KeepPulse {
             storage: self.clone(),
@@ -180,31 +184,75 @@ impl Storage {
         })
     }
 
-    /// Takes over what a pulse has brought.
-    fn apply(&self, pulse: Pulse) {
+    /// Takes over what a pulse has brought. With it comes which runs wait for entities, if many were
+    /// advanced, and whether nothing in memory is to be trusted.
+    fn apply(&self, pulse: Pulse, awaiting: Option<Vec<AwaitingRun>>, forgets_all: bool) {
         let inner = &self.0;
         let applying = inner.applied.begin();
         let newest = pulse.newest;
         if !applying.is_news(newest.sequence) {
             return;
         }
+        let woken;
         match pulse.moved {
             Some(moved) => {
-                for id in moved {
-                    inner.cache.forget(id);
+                for id in &moved {
+                    inner.cache.forget(*id);
+                }
+                woken = moved;
+            }
+            None => {
+                inner.cache.clear();
+                // Any of those that runs wait for may have moved.
+                woken = inner.runs.awaited();
+            }
+        }
+        match (pulse.runs, awaiting) {
+            (Some(runs), _) => {
+                for moved in &runs {
+                    inner.runs.advanced(moved, &inner.watched);
                 }
             }
-            None => inner.cache.clear(),
+            (None, awaiting) => {
+                let awaiting = awaiting.unwrap_or_default();
+                inner.runs.clear(awaiting, &inner.watched);
+            }
         }
-        inner.records.clear();
-        inner.runs.clear();
-        if newest.revision != applying.newest.revision {
+        for (tenant, key, record) in &pulse.troubles {
+            inner.troubles.put(tenant, key, record.as_ref());
+        }
+        for (tenant, key) in &pulse.records {
+            inner.records.put(tenant, key, None, false);
+            inner.watched.record_changed(tenant, key);
+        }
+        if forgets_all {
+            inner.records.clear();
+        }
+        if newest.revision != applying.newest.revision || forgets_all {
             inner.catalog.clear();
         }
         inner.instants.raise(newest.at);
         applying.finish(newest);
+        inner.runs.moved(woken.into_iter());
+        for (tenant, topic) in pulse.topics {
+            inner.topic_news.note(&tenant, topic);
+        }
+        if pulse.identities {
+            inner.identities.send_modify(|changes| *changes += 1);
+        }
         inner.recent.skip(newest.sequence);
     }
+}
+
+/// Says which commits are gone.
+fn say_lost(last: Sequence, known: Sequence) {
+    error!(
+        from = last.0 + 1,
+        until = known.0,
+        "the database server lacks commits that were acknowledged before; compare the data outside \
+         that depends on these positions, and use a synchronous standby"
+    );
+    measure::positions_lost(known.0.saturating_sub(last.0).unsigned_abs());
 }
 
 /// Asks for pulses until it is dropped.
@@ -228,6 +276,10 @@ struct Heart {
     pulser: Pulser,
     /// Whether the last one was answered.
     is_well: bool,
+    /// Whether runs were advanced since they were counted.
+    runs_moved: bool,
+    /// Whether everything in memory is to be forgotten, since commits were lost.
+    forgets_all: bool,
 }
 
 impl Heart {
@@ -258,7 +310,28 @@ impl Heart {
                 () = pulses.committed.notified(), if notice.is_none() => {
                     notice = Some(noticed + BETWEEN_NOTICES);
                 }
-                _ = idle.tick() => self.pulse().await,
+                _ = idle.tick() => {
+                    self.pulse().await;
+                    self.count_runs().await;
+                }
+            }
+        }
+    }
+
+    /// Counts the runs that have not ended, if other processes may have changed which those are.
+    async fn count_runs(&mut self) {
+        if !std::mem::take(&mut self.runs_moved) {
+            return;
+        }
+        let inner = &self.storage.0;
+        match inner.database.live_runs().await {
+            Ok(stored) => {
+                let _applying = inner.applied.begin();
+                inner.live_runs.replace(stored);
+            }
+            Err(error) => {
+                self.runs_moved = true;
+                info!(%error, "the runs that have not ended were not counted");
             }
         }
     }
@@ -282,12 +355,27 @@ impl Heart {
 
     async fn try_pulse(&mut self) -> Result<(), Error> {
         let known = self.storage.0.applied.newest();
-        let pulse = self.pulser.pulse(known.sequence).await?;
+        let mut pulse = self.pulser.pulse(known.sequence).await?;
+        if let Some(last) = pulse.lost {
+            say_lost(last, known.sequence);
+            self.forgets_all = true;
+        }
+        if self.forgets_all {
+            pulse.moved = None;
+            pulse.runs = None;
+            pulse.identities = true;
+        }
         if pulse.newest.sequence > known.sequence {
-            if pulse.newest.revision != known.revision {
+            if pulse.newest.revision != known.revision || self.forgets_all {
                 self.storage.reload_indexes().await?;
             }
-            self.storage.apply(pulse);
+            self.runs_moved |= pulse.runs.as_ref().is_none_or(|runs| !runs.is_empty());
+            let awaiting = match pulse.runs {
+                Some(_) => None,
+                None => Some(self.storage.0.database.runs_that_await().await?),
+            };
+            self.storage.apply(pulse, awaiting, self.forgets_all);
+            self.forgets_all = false;
         }
         Ok(())
     }

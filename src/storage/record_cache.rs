@@ -130,7 +130,7 @@ impl RecordCache {
         }
     }
 
-    /// Forgets all records: other processes have committed, and it is not known what.
+    /// Forgets all records.
     pub(super) fn clear(&self) {
         for slot in &self.generations {
             *lock(slot) += 1;

@@ -87,6 +87,7 @@ mod parity;
 mod patch;
 mod plans;
 mod process;
+mod processes;
 mod processor;
 mod refused_writes;
 mod requests;

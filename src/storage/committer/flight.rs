@@ -196,7 +196,9 @@ fn records_and_runs(inner: &Inner, survivor: &Survivor, is_news: bool) {
     let draft = &survivor.submission.draft;
     // Before runs are woken, which are held back while they are in trouble.
     for (key, record) in draft.records.committed(survivor.committed) {
-        inner.troubles.put(&draft.tenant, key, record.as_ref());
+        if is_news {
+            inner.troubles.put(&draft.tenant, key, record.as_ref());
+        }
         inner.leases.put(&draft.tenant, key, record.as_ref());
     }
     inner.runs.moved(draft.bases().map(|(id, _)| id));

@@ -171,7 +171,9 @@ impl Committer {
     async fn commit(&mut self, mut batch: Vec<Submission>) {
         while let Some(overtaken) = self.try_commit(batch).await {
             batch = overtaken;
+            self.take_turn().await;
         }
+        self.end_turn().await;
     }
 
     /// Commits a batch, or returns what has to be validated again since another process was first.

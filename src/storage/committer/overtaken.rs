@@ -4,6 +4,8 @@
 //! another process was first, nothing is written: what is new is read, and everything is validated
 //! again.
 
+use tracing::debug;
+
 use super::{Committer, Refused};
 use crate::clock::Timestamp;
 use crate::entity::Sequence;
@@ -31,6 +33,26 @@ impl Committer {
         self.follow();
         self.is_behind = false;
         Ok(())
+    }
+
+    /// Has others that were overtaken wait until this process has written. It is only fair; what is
+    /// wrong with the connection shows when it writes.
+    pub(super) async fn take_turn(&mut self) {
+        self.land().await;
+        if let Some(writer) = &mut self.writer
+            && let Err(error) = writer.take_turn().await
+        {
+            debug!(%error, "a batch is written without a turn");
+        }
+    }
+
+    /// Ends a turn in which nothing was written.
+    pub(super) async fn end_turn(&mut self) {
+        if let Some(writer) = &mut self.writer
+            && let Err(error) = writer.end_turn().await
+        {
+            debug!(%error, "the end of a turn was not answered");
+        }
     }
 
     /// From here on everything is validated as of the newest commit that was applied.

@@ -62,7 +62,7 @@ pub use key::{IndexRow, JobRow, TaskKey, TaskLine, TaskRef};
 pub(in crate::storage) use model::{Edit, Effect, ModelCommit};
 pub(in crate::storage) use outcome::Stored;
 pub use outcome::{Print, Remembered};
-pub(in crate::storage) use pulse::Pulse;
+pub(in crate::storage) use pulse::{Pulse, RunMoved};
 pub use record::{
     Record, RecordHead, RecordKey, RecordKind, RecordOrigin, RecordRow, StoredProducer,
 };
