@@ -11,6 +11,7 @@ mod calls;
 pub mod config;
 pub mod connections;
 mod connectors;
+pub mod databases;
 mod identity;
 mod incoming;
 mod listen;

@@ -28,6 +28,7 @@ mod cache;
 mod catalog;
 mod chore;
 mod committer;
+mod copy;
 mod damage;
 mod damaged_pages;
 mod draft;
@@ -102,13 +103,13 @@ pub use lease::StoredLease;
 pub use mirror::{MirrorName, ToMirror};
 pub use missed::{Sought, Wish};
 pub use port::{
-    Copied, CopyError, Definitions, Durability, Finished, Identity, IdentityChange, IdentityKind,
-    Index, IndexRow, IndexSettings, IndexState, Job, JobEnd, JobRow, JobState, Keyed, Listed,
-    ListedTopic, Message, Migrate, Ordered, Place, Print, Probe, Progress, Record, RecordHead,
-    RecordKey, RecordKind, RecordOrigin, RecordRow, Recorded, Remembered, RunEvents, RunKey,
-    RunKeyKind, RunName, RunsWanted, ScanLifecycle, ScanPage, ScanRow, Server, Settings,
-    StoredProducer, StoredRun, Subject, Task, TaskKey, TaskKind, TaskLine, TaskPage, TaskRef,
-    TopicEvent, TopicKey, UsedIndexes, Version,
+    Copied, CopyError, CopyProgress, CopyStep, Definitions, Durability, Finished, Identity,
+    IdentityChange, IdentityKind, Index, IndexRow, IndexSettings, IndexState, Job, JobEnd, JobRow,
+    JobState, Keyed, Listed, ListedTopic, Message, Migrate, Moved, Ordered, Place, Print, Probe,
+    Progress, Record, RecordHead, RecordKey, RecordKind, RecordOrigin, RecordRow, Recorded,
+    Remembered, RunEvents, RunKey, RunKeyKind, RunName, RunsWanted, ScanLifecycle, ScanPage,
+    ScanRow, Server, Settings, StoredProducer, StoredRun, Subject, Task, TaskKey, TaskKind,
+    TaskLine, TaskPage, TaskRef, TopicEvent, TopicKey, UsedIndexes, Version,
 };
 pub use run::RunEnd;
 pub use run_feed::{FollowedRuns, RunFeed};

@@ -15,6 +15,7 @@ use super::{
     cache::Cache,
     catalog::Catalog,
     committer::Committer,
+    copy,
     handle::Inner,
     health::Health,
     index::Indexes,
@@ -26,7 +27,7 @@ use super::{
     missed::MissedIndexes,
     names::Names,
     past::Past,
-    port::{Copied, CopyError, Newest, Progress, Settings},
+    port::{Copied, CopyError, CopyProgress, Moved, Newest, Place, Progress, Settings},
     pulse::{Applied, Pulses},
     recent::Recent,
     record_cache::RecordCache,
@@ -86,6 +87,15 @@ impl Storage {
         progress: Progress<'_>,
     ) -> Result<(Copied, Option<PathBuf>), CopyError> {
         backend::restore(settings, from, replace, now, progress).await
+    }
+
+    /// Copies a database into an empty one of another kind, or resumes that. Neither may be open.
+    pub async fn copy(
+        from: &Place,
+        to: &Place,
+        progress: CopyProgress<'_>,
+    ) -> Result<Moved, CopyError> {
+        copy::copy(from, to, progress).await
     }
 
     pub(super) async fn start(

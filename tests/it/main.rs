@@ -30,6 +30,7 @@ mod connectors_http;
 mod connectors_mariadb;
 mod connectors_postgres;
 mod conventions;
+mod copying;
 mod cors;
 mod definitions;
 mod deletion;

@@ -6,6 +6,7 @@
 //! still fits is what makes it right.
 
 mod batch;
+mod copying;
 mod definitions;
 mod failure;
 mod find;
@@ -42,6 +43,7 @@ use tracing::warn;
 
 use super::port::{Durability, Failure, Migrate, Newest, OpenError, Server, Settings};
 
+pub(super) use copying::CopyEnd;
 use failure::Trouble;
 pub(super) use failure::understood;
 pub(super) use pulse::{Listener, Pulser};
@@ -144,9 +146,18 @@ impl Postgres {
 /// Finds the server that takes writes, and brings the database up to date.
 async fn prepare(servers: &Servers, migrate: Migrate) -> Result<PgConnectOptions, Trouble> {
     let (options, mut connection) = servers.connect().await?;
-    let migrated = bring_up_to_date(&mut connection, migrate).await;
+    let prepared = whole(&mut connection, migrate).await;
     let _ = connection.close().await;
-    migrated.map(|()| options)
+    prepared.map(|()| options)
+}
+
+/// Brings the database up to date, unless it is a part of another one.
+async fn whole(connection: &mut PgConnection, migrate: Migrate) -> Result<(), Trouble> {
+    bring_up_to_date(connection, migrate).await?;
+    if copying::is_unfinished(connection).await? {
+        return Err(Trouble::Incomplete);
+    }
+    Ok(())
 }
 
 /// Forward only, one process at a time; a database that is newer than this program is refused.
