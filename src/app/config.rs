@@ -13,7 +13,7 @@ use std::{
 use tracing::Level;
 
 use super::{
-    bundles,
+    bundles, cluster,
     connections::{self, Connections},
     connectors, identity,
     listen::Addresses,
@@ -45,6 +45,8 @@ pub struct Config {
     /// The prefix of REST paths; empty, or with a leading slash and without a trailing one.
     pub context_path: String,
     pub storage: storage::Settings,
+    /// This process among those that use the database.
+    pub node: cluster::NodeSettings,
     pub startup_timeout: Duration,
     pub log_level: Level,
     pub banner: bool,
@@ -363,57 +365,11 @@ impl Sources {
     }
 }
 
-/// The minimum length of the secret of a cluster, in bytes.
-const SECRET_BYTES: usize = 32;
-
-/// Checks settings of features that do not exist yet, so that errors in a deployment are reported
-/// early (`config-and-cli.md` §0, §2.5, §12).
-fn check_what_comes_later(sources: &Sources) -> Result<(), ConfigError> {
-    let together = |text: String| Err(ConfigError::Together(text));
-    if !sources.truth("CLUSTER_ENABLED")? {
-        return Ok(());
-    }
-    let address = sources.string("NODE_ADDR")?;
-    let has_scheme = address.starts_with("http://") || address.starts_with("https://");
-    let wanting = [
-        (
-            "CYODA_NODE_ID, which names this node",
-            sources.string("NODE_ID")?.is_empty(),
-        ),
-        (
-            "CYODA_HMAC_SECRET, of 32 bytes or more",
-            secret_bytes(&sources.string("HMAC_SECRET")?) < SECRET_BYTES,
-        ),
-        (
-            "CYODA_NODE_ADDR, which begins with http:// or https://",
-            !has_scheme,
-        ),
-    ];
-    match wanting.iter().find(|(_, is_wanting)| *is_wanting) {
-        Some((what, _)) => together(format!(
-            "{}=true needs {what}",
-            sources.given_as("CLUSTER_ENABLED")
-        )),
-        None => Ok(()),
-    }
-}
-
-/// The length of a secret in bytes: of its hexadecimal digits, or as it is.
-fn secret_bytes(secret: &str) -> usize {
-    let is_hex =
-        secret.len().is_multiple_of(2) && secret.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if is_hex {
-        secret.len() / 2
-    } else {
-        secret.len()
-    }
-}
-
 impl Config {
     /// Reads all settings. One that cannot be parsed is an error, never a silent default.
     pub fn read(mut sources: Sources) -> Result<Self, ConfigError> {
         sources.check_others()?;
-        check_what_comes_later(&sources)?;
+        cluster::check(&sources)?;
         let storage = storage_settings(&sources)?;
         let authenticator = identity::authenticator(&mut sources)?;
         let (definitions, definitions_tenant) = bundles::definitions(&sources, &authenticator)?;
@@ -421,6 +377,7 @@ impl Config {
         let admin = sources.read("ADMIN_BIND_ADDRESS", "an IP address", |text| {
             text.parse().ok()
         })?;
+        let tls = tls::files(&sources)?;
         let seconds = |name| {
             sources
                 .count(name)
@@ -434,7 +391,8 @@ impl Config {
                 admin: SocketAddr::new(admin, sources.port("ADMIN_PORT")?),
             },
             connections,
-            tls: tls::files(&sources)?,
+            node: cluster::node(&sources, tls.is_some())?,
+            tls,
             context_path: context_path(&sources.string("CONTEXT_PATH")?),
             storage,
             startup_timeout: sources.duration("STARTUP_TIMEOUT")?,
@@ -464,6 +422,9 @@ impl Config {
                 token_life: sources.duration("TX_TOKEN_TTL")?,
                 expiry_grace: sources.duration("SCHEDULER_EXPIRY_GRACE")?,
                 task_pause: sources.duration("SCHEDULER_REDISPATCH_BACKOFF")?,
+                scan_interval: sources
+                    .duration("SCHEDULER_SCAN_INTERVAL")?
+                    .max(Duration::from_millis(10)),
                 retry_pause: sources.duration("RETRY_PAUSE")?,
                 runs: run_settings(&sources)?,
             },
@@ -838,8 +799,10 @@ mod tests {
             ("CYODA_CLUSTER_ENABLED", "true"),
             ("CYODA_NODE_ID", "a"),
             ("CYODA_HMAC_SECRET", secret),
+            ("CYODA_STORAGE_BACKEND", "postgres"),
+            ("CYODA_POSTGRES_URL", "postgres://u@host/db"),
         ];
-        read(&cluster).expect("a cluster, one day");
+        read(&cluster).expect("a cluster");
         for (pairs, expected) in [
             (
                 &[("CYODA_REQUIRE_JWT", "true")][..],
@@ -871,15 +834,9 @@ mod tests {
                 &[cluster[0], cluster[1], ("CYODA_HMAC_SECRET", &secret[..62])],
                 "32 bytes",
             ),
-            (
-                &[
-                    cluster[0],
-                    cluster[1],
-                    cluster[2],
-                    ("CYODA_NODE_ADDR", "host:8080"),
-                ],
-                "http://",
-            ),
+            (&cluster[..3], "CYODA_STORAGE_BACKEND=postgres"),
+            (&[("CYODA_NODE_ADDR", "host:8080")], "http://"),
+            (&[("CYODA_GRPC_NODE_ADDR", "host")], "host:9090"),
             (
                 &[("CYODA_CORS_ALLOWED_ORIGINS", "https://a.example:443")],
                 "CYODA_CORS_ALLOWED_ORIGINS",

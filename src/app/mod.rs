@@ -8,6 +8,7 @@
 
 pub mod bundles;
 mod calls;
+pub mod cluster;
 pub mod config;
 pub mod connections;
 mod connectors;
@@ -47,7 +48,7 @@ use crate::registry::{Folder, FolderError, Registry, Sealing};
 use crate::rest::{self, Gateway};
 use crate::runtime::{Runtime, Workers, runs::Calls};
 use crate::search::Jobs;
-use crate::storage::{Place, Storage};
+use crate::storage::{NameTaken, NodeEntry, Place, Storage};
 use crate::telemetry::Telemetry;
 use crate::wasm::Wasm;
 
@@ -91,6 +92,8 @@ pub enum Error {
     Serve(#[from] std::io::Error),
     #[error("the gRPC server failed")]
     Grpc(#[from] tonic::transport::Error),
+    #[error(transparent)]
+    NameTaken(#[from] NameTaken),
     #[error("the service descriptors are not readable")]
     Reflection(#[from] tonic_reflection::server::Error),
 }
@@ -115,6 +118,24 @@ pub async fn run(config: Config, telemetry: Telemetry) -> Result<(), Error> {
     outcome
 }
 
+/// Enters this process into the list of those that use the database.
+async fn enter(config: &Config, storage: &Storage, listeners: &Listeners) -> Result<(), Error> {
+    let (name, address) = (
+        &config.node.name,
+        config.node.address(listeners.grpc_address().port()),
+    );
+    let entry = NodeEntry {
+        name: Arc::clone(name),
+        address: Arc::clone(&address),
+        version: env!("CARGO_PKG_VERSION").into(),
+    };
+    let number = storage.enter(entry).await?;
+    if storage.is_shared() {
+        info!(node = %name, number = number.0, %address, "this process is a node of its database");
+    }
+    Ok(())
+}
+
 /// Serves until the process is asked to stop, and then stops the committer.
 async fn serve(
     config: Config,
@@ -132,6 +153,7 @@ async fn serve(
     }
     let connections_open = connections::Registry::new(caps(&config));
     let listeners = Listeners::bind(&config.listen, tls.as_ref(), &connections_open).await?;
+    enter(&config, &storage, &listeners).await?;
     let members = Members::default();
     let folder = manager_folder(&config)?;
     let registry = Registry::new(storage.clone(), sealing(&config), folder);
@@ -203,8 +225,9 @@ async fn serve(
         ),
         probe,
         times: config.connections.times,
-        storage,
+        storage: storage.clone(),
     };
+    let node = tokio::spawn(storage.clone().keep_node(stop.clone()));
     announce(&config, &listeners, tls.as_ref());
     if let Some(tls) = tls {
         tasks.spawn(tls.keep_up(stop.clone()));
@@ -213,10 +236,11 @@ async fn serve(
     let measuring = stop.clone();
     tasks.spawn(async move { measuring.run_until_cancelled(measured).await });
     let served = tokio::spawn(serving.run(listeners, stop.clone()));
-    let outcome = until_stopped(served, stop).await;
+    let outcome = until_stopped(served, node, stop).await;
     // First the streams, which still commit; then the committer, which answers what is waiting.
     tasks.close();
     let _ = timeout(GRACE_OF_STREAMS, tasks.wait()).await;
+    storage.leave().await;
     drop(committer);
     tasks.wait().await;
     outcome
@@ -386,17 +410,21 @@ fn flatten(joined: Result<Result<(), Error>, tokio::task::JoinError>) -> Result<
     joined.unwrap_or_else(|panic| Err(std::io::Error::other(panic).into()))
 }
 
-/// Waits for a signal, or for a listener that failed; then for the requests in flight.
+/// Waits for a signal, for a listener that failed, or for another process that takes the name of
+/// this one; then for the requests in flight.
 async fn until_stopped(
     mut served: tokio::task::JoinHandle<Result<(), Error>>,
+    node: tokio::task::JoinHandle<Result<(), NameTaken>>,
     stop: CancellationToken,
 ) -> Result<(), Error> {
+    let mut replaced = None;
     tokio::select! {
         ended = &mut served => {
             stop.cancel();
             return flatten(ended);
         }
         signal = listen::signal() => info!(signal, "stopping; a second signal stops at once"),
+        Ok(Err(taken)) = node => replaced = Some(taken),
     }
     tokio::spawn(async {
         let signal = listen::signal().await;
@@ -404,7 +432,11 @@ async fn until_stopped(
         std::process::exit(2);
     });
     stop.cancel();
-    if let Ok(ended) = timeout(GRACE, served).await {
+    let ended = timeout(GRACE, served).await;
+    if let Some(taken) = replaced {
+        return Err(taken.into());
+    }
+    if let Ok(ended) = ended {
         flatten(ended)
     } else {
         warn!(

@@ -5,6 +5,9 @@
 //! In tests it may be simulated, and any of them may be as slow and as unreliable as the test wants
 //! it; what storage is built on is the same type that is released.
 
+mod node;
+mod task;
+
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 #[cfg(test)]

@@ -23,12 +23,14 @@ use super::{
     mirror::Mirrors,
     missed::MissedIndexes,
     names::Names,
+    nodes::Nodes,
     past::Past,
     port::{Definitions, Listed, TaskLine, TaskPage, TaskRef, TenantRow, Upkeep},
     pulse::{Applied, Pulses},
     recent::Recent,
     record_cache::RecordCache,
     room::Room,
+    shares::Shares,
     submission::Submission,
     topic_news::TopicNews,
     trouble::Troubles,
@@ -51,6 +53,7 @@ pub(super) struct Inner {
     pub(super) past: Past,
     pub(super) catalog: Catalog,
     pub(super) names: Names,
+    pub(super) nodes: Nodes,
     pub(super) recent: Recent,
     pub(super) runs: Runs,
     pub(super) live_runs: LiveRuns,
@@ -74,6 +77,7 @@ pub(super) struct Inner {
     pub(super) identities: watch::Sender<u64>,
     pub(super) health: Health,
     pub(super) agenda: Agenda,
+    pub(super) shares: Shares,
     pub(super) indexes: Indexes,
     pub(super) missed: MissedIndexes,
     pub(super) usage: Usage,
@@ -113,6 +117,7 @@ impl Storage {
 
     /// Has a task looked at again, after a pause.
     pub fn postpone(&self, task: TaskRef, pause: Duration) {
+        self.keep_task(task.key);
         self.0.agenda.postpone(task, self.0.clock.read(), pause);
     }
 

@@ -53,6 +53,8 @@ mod mirror;
 mod mirrored;
 mod missed;
 mod names;
+mod node;
+mod nodes;
 mod open;
 mod past;
 mod port;
@@ -65,6 +67,8 @@ mod rows;
 mod run;
 mod run_feed;
 mod run_retention;
+mod share;
+mod shares;
 mod snapshot;
 mod sorter;
 mod sqlite;
@@ -102,14 +106,16 @@ pub use known_runs::WokenRun;
 pub use lease::StoredLease;
 pub use mirror::{MirrorName, ToMirror};
 pub use missed::{Sought, Wish};
+pub use node::NameTaken;
 pub use port::{
     Copied, CopyError, CopyProgress, CopyStep, Definitions, Durability, Finished, Identity,
     IdentityChange, IdentityKind, Index, IndexRow, IndexSettings, IndexState, Job, JobEnd, JobRow,
-    JobState, Keyed, Listed, ListedTopic, Message, Migrate, Moved, Ordered, Place, Print, Probe,
-    Progress, Record, RecordHead, RecordKey, RecordKind, RecordOrigin, RecordRow, Recorded,
-    Remembered, RunEvents, RunKey, RunKeyKind, RunName, RunsWanted, ScanLifecycle, ScanPage,
-    ScanRow, Server, Settings, StoredProducer, StoredRun, Subject, Task, TaskKey, TaskKind,
-    TaskLine, TaskPage, TaskRef, TopicEvent, TopicKey, UsedIndexes, Version,
+    JobState, Keyed, Listed, ListedTopic, MemberChange, Message, Migrate, Moved, Node, NodeEntry,
+    NodeMember, NodeRow, Ordered, Place, Print, Probe, Progress, Record, RecordHead, RecordKey,
+    RecordKind, RecordOrigin, RecordRow, Recorded, Remembered, RunEvents, RunKey, RunKeyKind,
+    RunName, RunsWanted, ScanLifecycle, ScanPage, ScanRow, Server, Settings, StoredProducer,
+    StoredRun, Subject, Task, TaskKey, TaskKind, TaskLine, TaskPage, TaskRef, TopicEvent, TopicKey,
+    UsedIndexes, Version,
 };
 pub use run::RunEnd;
 pub use run_feed::{FollowedRuns, RunFeed};

@@ -1,5 +1,7 @@
 //! A batch after its validation: on its way to the disk, and what is told of it when it is there.
 
+use std::sync::Arc;
+
 use foldhash::HashSet;
 
 use super::{Survivor, rows::Rows, sweeper::Sweeper};
@@ -111,7 +113,8 @@ pub(super) fn announce(validated: Validated, storage: &Storage, sweeper: &mut Sw
     // From here on a reader of that instant finds the batch in the cache, too.
     storage.instants.finish(stamped);
     if !rows.noted.is_empty() {
-        storage.agenda.add(&rows.noted, storage.clock.read());
+        let noted = Storage(Arc::clone(storage)).of_share(&rows.noted);
+        storage.agenda.add(&noted, storage.clock.read());
     }
     for survivor in survivors {
         super::answer(survivor.submission, Ok(survivor.committed));

@@ -21,6 +21,7 @@ const DURABLE: &str = include_str!("sql/copying/durable.sql");
 const EXISTS: &str = include_str!("sql/copying/exists.sql");
 const FINISH: &str = include_str!("sql/copying/finish.sql");
 const GET: &str = include_str!("sql/copying/get.sql");
+const NODES: &str = include_str!("sql/copying/nodes.sql");
 const LIVE: &str = include_str!("sql/copying/live.sql");
 const MOVE: &str = include_str!("sql/copying/move.sql");
 const NEWEST: &str = include_str!("sql/copying/newest.sql");
@@ -29,7 +30,7 @@ const SESSION: &str = include_str!("sql/copying/session.sql");
 const SOURCE: &str = include_str!("sql/copying/source.sql");
 
 /// How long a process that has ended may still be seen.
-const LEAVING: Duration = Duration::from_secs(2);
+const LEAVING: Duration = Duration::from_secs(6);
 
 /// How long to wait before that is looked at again.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -65,9 +66,11 @@ impl CopyEnd {
         let servers = Servers::parse(&server.url).map_err(cannot_be_used)?;
         let (_, mut connection) = servers.connect().await.map_err(cannot_be_used)?;
         connection.execute(SESSION).await?;
-        wait_until_unused(&mut connection).await?;
+        wait_until_unused(&mut connection, LIVE).await?;
         let migrated = bring_up_to_date(&mut connection, migrate).await;
         migrated.map_err(cannot_be_used)?;
+        // What a pooler hides from the list of connections.
+        wait_until_unused(&mut connection, NODES).await?;
         Ok(Self(connection))
     }
 
@@ -202,10 +205,15 @@ fn cannot_be_used(trouble: Trouble) -> CopyError {
 }
 
 /// Fails if a service uses the database; one that has just ended may still be seen for a moment.
-async fn wait_until_unused(connection: &mut PgConnection) -> Result<(), CopyError> {
+async fn wait_until_unused(
+    connection: &mut PgConnection,
+    query: &'static str,
+) -> Result<(), CopyError> {
     let until = Instant::now() + LEAVING;
     loop {
-        let live: Option<String> = sqlx::query_scalar(LIVE).fetch_one(&mut *connection).await?;
+        let live: Option<String> = sqlx::query_scalar(query)
+            .fetch_one(&mut *connection)
+            .await?;
         let Some(live) = live else {
             return Ok(());
         };

@@ -16,6 +16,7 @@ mod link;
 mod many;
 mod model;
 mod news;
+mod node;
 mod pulse;
 mod read;
 mod record;

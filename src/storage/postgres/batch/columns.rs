@@ -162,6 +162,8 @@ fn tasks(script: &mut Script, batch: &Batch) {
         let empty = || std::iter::repeat_n("", timers.len());
         script.column(tasks.iter().map(|row| &*row.name).chain(empty()));
         script.column(tasks.iter().map(|row| &*row.body).chain(empty()));
+        let owners = tasks.iter().map(|row| row.owner);
+        script.column(owners.chain(none(timers.len())));
     }
 }
 

@@ -1,0 +1,115 @@
+//! The settings of a process among others: its name, where others reach it, and the cluster
+//! (`config-and-cli.md` §2.6 and §12).
+
+use std::sync::Arc;
+
+use crate::id;
+
+use super::config::{ConfigError, Sources};
+
+/// The minimum length of the secret of a cluster, in bytes.
+const SECRET_BYTES: usize = 32;
+
+/// This process among those that use one database.
+#[derive(Debug, Clone)]
+pub struct NodeSettings {
+    pub name: Arc<str>,
+    /// Where other nodes reach it by gRPC, without the port if that is the own one.
+    address: String,
+}
+
+impl NodeSettings {
+    /// Where other nodes reach this one by gRPC; `port` is its own.
+    pub fn address(&self, port: u16) -> Arc<str> {
+        let has_port = url::Url::parse(&self.address).is_ok_and(|url| url.port().is_some());
+        if has_port {
+            self.address.as_str().into()
+        } else {
+            format!("{}:{port}", self.address).into()
+        }
+    }
+}
+
+/// Reads them. `has_tls` says whether the gRPC port uses TLS.
+pub(super) fn node(sources: &Sources, has_tls: bool) -> Result<NodeSettings, ConfigError> {
+    let named = sources.string("NODE_ID")?;
+    let name = if sources.truth("CLUSTER_ENABLED")? {
+        named
+    } else {
+        made_up()
+    };
+    Ok(NodeSettings {
+        name: name.into(),
+        address: address(sources, has_tls)?,
+    })
+}
+
+/// A name that no other process has: nobody is to stop because of it.
+fn made_up() -> String {
+    let host = hostname::get().unwrap_or_default();
+    let chance = hex::encode(&id::secret()[..3]);
+    format!("{}-{}-{chance}", host.to_string_lossy(), std::process::id())
+}
+
+/// `CYODA_GRPC_NODE_ADDR`, or the host of `CYODA_NODE_ADDR`.
+fn address(sources: &Sources, has_tls: bool) -> Result<String, ConfigError> {
+    let scheme = if has_tls { "https" } else { "http" };
+    let given = sources.read("GRPC_NODE_ADDR", "an address like host:9090", |text| {
+        let text = text.trim_end_matches('/');
+        let is_address = text.is_empty()
+            || url::Url::parse(&with_scheme(text, scheme)).is_ok_and(|url| url.port().is_some());
+        is_address.then(|| text.to_owned())
+    })?;
+    if !given.is_empty() {
+        return Ok(with_scheme(&given, scheme));
+    }
+    let expected = "an address that begins with http:// or https://";
+    let host = sources.read("NODE_ADDR", expected, |text| {
+        let url = url::Url::parse(text).ok()?;
+        let is_web = ["http", "https"].contains(&url.scheme());
+        is_web.then(|| url.host_str().map(str::to_owned)).flatten()
+    })?;
+    Ok(format!("{scheme}://{host}"))
+}
+
+fn with_scheme(address: &str, scheme: &str) -> String {
+    if address.contains("://") {
+        address.to_owned()
+    } else {
+        format!("{scheme}://{address}")
+    }
+}
+
+/// Checks what a cluster needs, so that an error in a deployment is reported at once.
+pub(super) fn check(sources: &Sources) -> Result<(), ConfigError> {
+    if !sources.truth("CLUSTER_ENABLED")? {
+        return Ok(());
+    }
+    let is_shared = sources.choice("STORAGE_BACKEND")? == "postgres";
+    let wanting = [
+        (
+            "CYODA_NODE_ID, which names this node",
+            sources.string("NODE_ID")?.is_empty(),
+        ),
+        (
+            "CYODA_HMAC_SECRET, of 32 bytes or more",
+            secret(&sources.string("HMAC_SECRET")?).len() < SECRET_BYTES,
+        ),
+        (
+            "CYODA_STORAGE_BACKEND=postgres, because nodes share one database",
+            !is_shared,
+        ),
+    ];
+    match wanting.iter().find(|(_, is_wanting)| *is_wanting) {
+        Some((what, _)) => Err(ConfigError::Together(format!(
+            "{}=true needs {what}",
+            sources.given_as("CLUSTER_ENABLED")
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// The bytes of a secret: of its hexadecimal digits, or as it is.
+fn secret(given: &str) -> Vec<u8> {
+    hex::decode(given).unwrap_or_else(|_| given.as_bytes().to_vec())
+}

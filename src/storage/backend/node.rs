@@ -1,0 +1,94 @@
+//! The processes that use one database: a table where it is shared, and nothing where it is not.
+
+use std::time::Duration;
+
+use super::{Backend, Error, Kind};
+use crate::id::Tenant;
+use crate::storage::{
+    port::{MemberChange, Node, NodeEntry, NodeMember, NodeRow},
+    postgres,
+};
+
+impl Backend {
+    /// Gives this process a number among those that use the database.
+    pub(in crate::storage) async fn enter(&self, entry: &NodeEntry) -> Result<NodeRow, Error> {
+        match &self.kind {
+            Kind::Postgres(database) => {
+                Ok(database.enter(entry).await.map_err(postgres::understood)?)
+            }
+            _ => Ok(NodeRow::ALONE),
+        }
+    }
+
+    /// Puts a node back that was removed because it did not beat for long. False if its name is in
+    /// use.
+    pub(in crate::storage) async fn enter_again(
+        &self,
+        own: NodeRow,
+        entry: &NodeEntry,
+    ) -> Result<bool, Error> {
+        let Kind::Postgres(database) = &self.kind else {
+            return Ok(true);
+        };
+        let put = database.enter_again(own, entry).await;
+        Ok(put.map_err(postgres::understood)?)
+    }
+
+    /// Says that a node is live; all nodes there are. None if the node is not in the table.
+    pub(in crate::storage) async fn beat(&self, own: NodeRow) -> Result<Option<Vec<Node>>, Error> {
+        let Kind::Postgres(database) = &self.kind else {
+            return Ok(Some(Vec::new()));
+        };
+        Ok(database.beat(own).await.map_err(postgres::understood)?)
+    }
+
+    /// All nodes there are, with the number of their members.
+    pub(in crate::storage) async fn nodes(&self) -> Result<Vec<Node>, Error> {
+        let Kind::Postgres(database) = &self.kind else {
+            return Ok(Vec::new());
+        };
+        Ok(database.nodes().await.map_err(postgres::understood)?)
+    }
+
+    /// Removes a node and its members.
+    pub(in crate::storage) async fn leave(&self, own: NodeRow) -> Result<(), Error> {
+        if let Kind::Postgres(database) = &self.kind {
+            database.leave(own).await.map_err(postgres::understood)?;
+        }
+        Ok(())
+    }
+
+    /// Removes nodes whose last beat is older than that, and the members of nodes that are gone.
+    pub(in crate::storage) async fn sweep_nodes(&self, age: Duration) -> Result<(), Error> {
+        if let Kind::Postgres(database) = &self.kind {
+            let swept = database.sweep_nodes(age).await;
+            swept.map_err(postgres::understood)?;
+        }
+        Ok(())
+    }
+
+    /// Makes a change of the members of a node.
+    pub(in crate::storage) async fn change_member(
+        &self,
+        own: NodeRow,
+        change: &MemberChange,
+    ) -> Result<(), Error> {
+        if let Kind::Postgres(database) = &self.kind {
+            let changed = database.change_member(own, change).await;
+            changed.map_err(postgres::understood)?;
+        }
+        Ok(())
+    }
+
+    /// The members of a tenant at all nodes.
+    pub(in crate::storage) async fn members(
+        &self,
+        tenant: &Tenant,
+    ) -> Result<Vec<NodeMember>, Error> {
+        let Kind::Postgres(database) = &self.kind else {
+            return Ok(Vec::new());
+        };
+        let members = database.members(tenant).await;
+        Ok(members.map_err(postgres::understood)?)
+    }
+}

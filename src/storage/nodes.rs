@@ -1,0 +1,46 @@
+//! What this process knows of those that use the same database.
+
+use std::{
+    sync::{Arc, Mutex, OnceLock, PoisonError},
+    time::Duration,
+};
+
+use tokio::time::Instant;
+
+use super::port::{Node, NodeEntry, NodeRow};
+
+/// This process among the nodes.
+#[derive(Debug, Default)]
+pub(super) struct Nodes {
+    own: OnceLock<(NodeRow, NodeEntry)>,
+    /// All nodes at the last beat, and when that was. A mutex, not a task: it is held for a copy.
+    known: Mutex<(Arc<[Node]>, Option<Instant>)>,
+}
+
+impl Nodes {
+    /// This process, once it has entered.
+    pub(super) fn own(&self) -> Option<&(NodeRow, NodeEntry)> {
+        self.own.get()
+    }
+
+    /// This process has entered; the number it has. It enters once.
+    pub(super) fn enter(&self, row: NodeRow, entry: NodeEntry) -> NodeRow {
+        self.own.get_or_init(|| (row, entry)).0
+    }
+
+    /// All nodes as they are now.
+    pub(super) fn know(&self, nodes: Vec<Node>) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        *known = (nodes.into(), Some(Instant::now()));
+    }
+
+    /// All nodes at the last beat, and how long ago that was.
+    pub(super) fn known(&self) -> (Arc<[Node]>, Duration) {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let (nodes, at) = &*known;
+        (
+            Arc::clone(nodes),
+            at.map_or(Duration::ZERO, |at| at.elapsed()),
+        )
+    }
+}

@@ -1,0 +1,137 @@
+//! The processes that use the database, and the members that are connected to them.
+
+use std::time::Duration;
+
+use uuid::Uuid;
+
+use super::{Postgres, text::text};
+use crate::id::{MemberId, Tenant};
+use crate::storage::port::{Error, MemberChange, Node, NodeEntry, NodeMember, NodeRow};
+
+const MEMBER_DROP: &str = include_str!("sql/member_drop.sql");
+const MEMBER_LIST: &str = include_str!("sql/member_list.sql");
+const MEMBER_PUT: &str = include_str!("sql/member_put.sql");
+const MEMBER_SWEEP: &str = include_str!("sql/member_sweep.sql");
+const NODE_AGAIN: &str = include_str!("sql/node_again.sql");
+const NODE_BEAT: &str = include_str!("sql/node_beat.sql");
+const NODE_ENTER: &str = include_str!("sql/node_enter.sql");
+const NODE_LEAVE: &str = include_str!("sql/node_leave.sql");
+const NODE_LIST: &str = include_str!("sql/node_list.sql");
+const NODE_SWEEP: &str = include_str!("sql/node_sweep.sql");
+
+/// A row of `node` as it is read: the number, three texts, the age of the beat.
+type Row<T> = (i64, String, String, String, i64, T);
+
+fn node((row, name, address, version, age, _): &Row<impl Sized>, members: usize) -> Node {
+    Node {
+        row: NodeRow(*row),
+        name: name.as_str().into(),
+        address: address.as_str().into(),
+        version: version.as_str().into(),
+        beat_age: Duration::from_micros(age.unsigned_abs()),
+        members,
+    }
+}
+
+impl Postgres {
+    /// Gives this process a number. A name that is in use is taken over.
+    pub(in crate::storage) async fn enter(&self, entry: &NodeEntry) -> Result<NodeRow, Error> {
+        let row = sqlx::query_scalar(NODE_ENTER)
+            .bind(&*entry.name)
+            .bind(&*entry.address)
+            .bind(&*entry.version)
+            .fetch_one(&self.reads)
+            .await?;
+        Ok(NodeRow(row))
+    }
+
+    /// Says that a node is live; all nodes there are. None if the node is not in the table any
+    /// more.
+    pub(in crate::storage) async fn beat(&self, own: NodeRow) -> Result<Option<Vec<Node>>, Error> {
+        let rows: Vec<Row<bool>> = sqlx::query_as(NODE_BEAT)
+            .bind(own.0)
+            .fetch_all(&self.reads)
+            .await?;
+        let is_kept = rows.first().is_some_and(|row| row.5);
+        Ok(is_kept.then(|| rows.iter().map(|row| node(row, 0)).collect()))
+    }
+
+    /// Puts a node back that was removed because it did not beat for long. False if its name is in
+    /// use.
+    pub(in crate::storage) async fn enter_again(
+        &self,
+        own: NodeRow,
+        entry: &NodeEntry,
+    ) -> Result<bool, Error> {
+        let put = sqlx::query(NODE_AGAIN)
+            .bind(own.0)
+            .bind(&*entry.name)
+            .bind(&*entry.address)
+            .bind(&*entry.version)
+            .execute(&self.reads)
+            .await?;
+        Ok(put.rows_affected() > 0)
+    }
+
+    /// All nodes there are, with the number of their members.
+    pub(in crate::storage) async fn nodes(&self) -> Result<Vec<Node>, Error> {
+        let rows: Vec<Row<i64>> = sqlx::query_as(NODE_LIST).fetch_all(&self.reads).await?;
+        let count = |members: i64| usize::try_from(members).unwrap_or_default();
+        Ok(rows.iter().map(|row| node(row, count(row.5))).collect())
+    }
+
+    /// Removes a node and its members.
+    pub(in crate::storage) async fn leave(&self, own: NodeRow) -> Result<(), Error> {
+        sqlx::query(NODE_LEAVE)
+            .bind(own.0)
+            .execute(&self.reads)
+            .await?;
+        sqlx::query(MEMBER_SWEEP).execute(&self.reads).await?;
+        Ok(())
+    }
+
+    /// Removes nodes whose last beat is older than that, and the members of nodes that are gone.
+    pub(in crate::storage) async fn sweep_nodes(&self, age: Duration) -> Result<(), Error> {
+        sqlx::query(NODE_SWEEP)
+            .bind(i64::try_from(age.as_micros()).unwrap_or(i64::MAX))
+            .execute(&self.reads)
+            .await?;
+        sqlx::query(MEMBER_SWEEP).execute(&self.reads).await?;
+        Ok(())
+    }
+
+    /// Makes changes of the members of a node, in their order.
+    pub(in crate::storage) async fn change_member(
+        &self,
+        own: NodeRow,
+        change: &MemberChange,
+    ) -> Result<(), Error> {
+        let query = match change {
+            MemberChange::Put { id, tenant, tags } => sqlx::query(MEMBER_PUT)
+                .bind(own.0)
+                .bind(id.uuid())
+                .bind(tenant.as_str())
+                .bind(&**tags),
+            MemberChange::Drop(id) => sqlx::query(MEMBER_DROP).bind(own.0).bind(id.uuid()),
+        };
+        query.execute(&self.reads).await?;
+        Ok(())
+    }
+
+    /// The members of a tenant at all nodes.
+    pub(in crate::storage) async fn members(
+        &self,
+        tenant: &Tenant,
+    ) -> Result<Vec<NodeMember>, Error> {
+        let rows: Vec<(i64, Uuid, String)> = sqlx::query_as(MEMBER_LIST)
+            .bind(text(tenant.as_str()))
+            .fetch_all(&self.reads)
+            .await?;
+        let member = |(node, id, tags): (i64, Uuid, String)| NodeMember {
+            node: NodeRow(node),
+            id: MemberId::from_uuid(id),
+            tags: tags.into(),
+        };
+        Ok(rows.into_iter().map(member).collect())
+    }
+}

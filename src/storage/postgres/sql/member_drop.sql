@@ -1,0 +1,1 @@
+delete from member where i = $1 and id = $2

@@ -1,0 +1,1 @@
+delete from member m where not exists (select from node n where n.i = m.i)

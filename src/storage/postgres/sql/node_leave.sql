@@ -1,0 +1,1 @@
+delete from node where i = $1
