@@ -137,7 +137,7 @@ const ONLY_IN: &[(&str, &[&str], &str)] = &[
     ("granit_parser::", &["dialect/tree.rs"], "one file knows how YAML is read"),
     ("use ::cel", &["expr/cel.rs"], "one file knows the library of expressions"),
     ("hcl_edit::", &["dialect/saga/hcl.rs"], "one file knows how HCL is read"),
-    ("rustix::", &["registry/folder/"], "one module knows the folder that people edit"),
+    ("rustix::", &["registry/folder/", "storage/sqlite/place.rs"], "one module knows the folder that people edit, and one the place of the database"),
     ("wasmi::", &["wasm/guest/"], "one module knows the interpreter"),
     ("wat::", &["wasm/guest/module.rs"], "one file knows the text format of modules"),
     ("metrics::", &["telemetry/"], "one module names what is measured"),

@@ -504,6 +504,8 @@ async fn make(storage: &Storage, settings: JobSettings, job: JobRow) -> Result<M
     if !storage.has_job(job).await? {
         return Ok(Made::All);
     }
+    // Another process may have been asked for it, and may have seen more than this one so far.
+    storage.refresh().await?;
     let Some(plan) = storage.job_plan(job).await? else {
         storage.drop_hits(job).await?;
         return Ok(Made::All);

@@ -78,6 +78,7 @@ impl Storage {
         if keys.is_empty() {
             return Ok(Vec::new());
         }
+        self.refresh().await?;
         // In this order: where the version is not newer than the sequence, neither are the tasks.
         let (at, as_of) = (self.now(), self.latest());
         let mut tasks: HashMap<EntityId, Vec<Task>> = HashMap::new();

@@ -59,6 +59,7 @@ mod open;
 mod past;
 mod port;
 mod postgres;
+mod pulse;
 mod recent;
 mod record_cache;
 mod room;

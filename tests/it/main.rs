@@ -88,6 +88,7 @@ mod parity;
 mod patch;
 mod plans;
 mod process;
+mod processes;
 mod processor;
 mod refused_writes;
 mod requests;

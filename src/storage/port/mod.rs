@@ -31,6 +31,7 @@ mod key;
 mod model;
 mod node;
 mod outcome;
+mod pulse;
 mod record;
 mod run;
 mod scan_page;
@@ -63,6 +64,7 @@ pub(in crate::storage) use model::{Edit, Effect, ModelCommit};
 pub use node::{MemberChange, Node, NodeEntry, NodeMember, NodeRow};
 pub(in crate::storage) use outcome::Stored;
 pub use outcome::{Print, Remembered};
+pub(in crate::storage) use pulse::{Pulse, RunMoved};
 pub use record::{
     Record, RecordHead, RecordKey, RecordKind, RecordOrigin, RecordRow, StoredProducer,
 };

@@ -15,7 +15,9 @@ mod job;
 mod link;
 mod many;
 mod model;
+mod news;
 mod node;
+mod pulse;
 mod read;
 mod record;
 mod run;
@@ -40,11 +42,12 @@ use sqlx::{
 use sqlx_postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
 use tracing::warn;
 
-use super::port::{Durability, Migrate, Newest, OpenError, Server, Settings};
+use super::port::{Durability, Failure, Migrate, Newest, OpenError, Server, Settings};
 
 pub(super) use copying::CopyEnd;
 use failure::Trouble;
 pub(super) use failure::understood;
+pub(super) use pulse::{Listener, Pulser};
 use server::Servers;
 pub(super) use writer::Writer;
 
@@ -122,6 +125,16 @@ impl Postgres {
         }
         let (servers, reads) = (self.servers.clone(), self.reads.clone());
         Some(Writer::new(servers, self.durability, reads))
+    }
+
+    /// Appends a commit that holds nothing, stamped now: nothing will be stamped before it any more.
+    pub(super) async fn append_link(&self) -> Result<(), Failure> {
+        let connection = self.reads.acquire().await.map_err(Failure::from);
+        let appended = match connection {
+            Ok(mut connection) => writer::append_empty_link(&mut connection).await,
+            Err(failure) => Err(failure),
+        };
+        appended.map_err(failure::without_answer)
     }
 
     /// Closes every connection.
