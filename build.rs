@@ -18,6 +18,9 @@ use zip::ZipArchive;
 /// The file of the envelope.
 const ENVELOPE: &str = "io/cloudevents/v1/cloudevents.proto";
 
+/// The file of the service between nodes, which is no part of the API.
+const PEERS: &str = "interlock/peer/v1/peers.proto";
+
 /// The file of the service, which is about envelopes only.
 const SERVICE: &str = "org/cyoda/cloud/api/grpc/cloud_events_service.proto";
 
@@ -35,13 +38,18 @@ fn main() -> Result<(), Box<dyn Error>> {
     let service = out.join("service");
     fs::create_dir_all(&service)?;
     tonic_prost_build::configure()
-        .out_dir(service)
+        .out_dir(&service)
         .extern_path(
             ".io.cloudevents.v1.CloudEvent",
             "crate::event::frame::Frame",
         )
         .codec_path("crate::event::frame::FrameCodec")
         .compile_fds(descriptors)?;
+    tonic_prost_build::configure()
+        .out_dir(&service)
+        .extern_path(".interlock.peer.v1.Sealed", "crate::event::frame::Frame")
+        .codec_path("crate::event::frame::FrameCodec")
+        .compile_fds(protox::compile([PEERS], ["proto"])?)?;
     pack_assets(&out)?;
     println!("cargo:rerun-if-changed=.git/HEAD");
     println!(

@@ -5,7 +5,13 @@
 //! receives; [`Failure`] is what leaves an operation. The table in [`Code`] is the only place that
 //! knows the wire form of a code (`errors.md` §2 and §3).
 
-use std::{error::Error as StdError, fmt, time::Duration};
+use std::{
+    collections::BTreeSet,
+    error::Error as StdError,
+    fmt,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
 
 use http::StatusCode;
 use serde_json::Value;
@@ -59,6 +65,8 @@ codes! {
     DuplicateAggregationAlias = "DUPLICATE_AGGREGATION_ALIAS", 400, Never;
     /// Grouped statistics name a path twice.
     DuplicateGroupBy = "DUPLICATE_GROUP_BY", 400, Never;
+    /// Another node has not taken a call over.
+    DispatchForwardFailed = "DISPATCH_FORWARD_FAILED", 503, Later;
     /// A member did not answer in time, in profiles with this code.
     DispatchTimeout = "DISPATCH_TIMEOUT", 503, Later;
     /// `If-Match` named another version.
@@ -160,6 +168,8 @@ codes! {
     TopicNotFound = "TOPIC_NOT_FOUND", 404, Never;
     TransactionExpired = "TRANSACTION_EXPIRED", 410, Never;
     TransactionNotFound = "TRANSACTION_NOT_FOUND", 404, Never;
+    /// The node of a transaction is gone or cannot be reached.
+    TransactionNodeUnavailable = "TRANSACTION_NODE_UNAVAILABLE", 503, Later;
     /// One transaction has more reads or writes than the limit.
     TransactionTooLarge = "TRANSACTION_TOO_LARGE", 413, Never;
     TransitionNotFound = "TRANSITION_NOT_FOUND", 404, Never;
@@ -216,6 +226,7 @@ impl Code {
             Self::ConnectorUnavailable => "the system that the connector stands for cannot be reached; retry later",
             Self::DuplicateAggregationAlias => "two aggregations have the same name; rename one with `as`",
             Self::DuplicateGroupBy => "`groupBy` names a path twice; remove one",
+            Self::DispatchForwardFailed => "the node that the member is connected to has not taken the call over within `CYODA_DISPATCH_FORWARD_TIMEOUT`; nothing was written, retry",
             Self::DispatchTimeout => "a member did not answer in time; reserved, see `WORKFLOW_FAILED`",
             Self::EntityModified => "`If-Match` names another version than the current one; read again, then write again",
             Self::EntityNotFound => "the entity does not exist, did not exist at that time, or belongs to another tenant",
@@ -285,6 +296,7 @@ impl Code {
             Self::TaskNotFound => "there is no such task, or it belongs to another tenant",
             Self::TransactionExpired => "the transaction token has expired",
             Self::TransactionNotFound => "the transaction has already ended",
+            Self::TransactionNodeUnavailable => "the node that began the transaction is gone or cannot be reached; nothing of the transaction was written unless it was committed before, repeat it as a whole",
             Self::TransactionTooLarge => "the transaction reads or writes too much; split it",
             Self::TransitionNotFound => "the current state has no manual transition of this name",
             Self::TrustedKeyCapReached => "the tenant has reached `CYODA_IAM_TRUSTED_KEY_MAX_PER_TENANT` trusted keys; delete one",
@@ -302,6 +314,19 @@ impl Code {
             Self::WorkflowNotFound => "the model has no imported workflow",
         }
     }
+}
+
+/// A name of a member that came from another node of the same version. There are few names, so each
+/// is kept once for the life of the process.
+pub fn member_name(name: &str) -> &'static str {
+    static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = names.get(name) {
+        return known;
+    }
+    let kept: &'static str = Box::leak(name.into());
+    names.insert(kept);
+    kept
 }
 
 impl fmt::Display for Code {
@@ -536,6 +561,29 @@ impl Failure {
 
     pub fn retryable(&self) -> bool {
         self.code.retry() == Retry::Later
+    }
+
+    /// The same failure as it was at another node. An internal one keeps the text with its ticket;
+    /// the cause is in the log there.
+    #[must_use]
+    pub fn of_another_node(
+        code: Code,
+        message: String,
+        status: StatusCode,
+        is_in_request: bool,
+    ) -> Self {
+        Self {
+            code,
+            message,
+            properties: Properties::new(),
+            status: Some(status).filter(|status| *status != code.status()),
+            origin: if is_in_request {
+                Origin::Request
+            } else {
+                Origin::Operation
+            },
+            extra: None,
+        }
     }
 
     /// The text without the code.

@@ -38,6 +38,7 @@ pub mod workflow;
 
 pub mod audit;
 pub mod auth;
+pub mod cluster;
 pub mod compute;
 pub mod connector;
 pub mod outgoing;

@@ -34,15 +34,16 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("connector", &["entity", "expr", "id", "json", "outgoing", "telemetry"]),
     ("registry",  &["auth", "clock", "connector", "dialect", "entity", "error", "expr", "id", "program", "storage"]),
     ("compute",   &["callout", "clock", "entity", "error", "id", "program", "telemetry"]),
+    ("cluster",   &["callout", "clock", "compute", "entity", "id", "storage"]),
     ("wasm",      &["clock", "dialect", "expr", "id", "pool", "program"]),
     ("search",    &["clock", "condition", "entity", "error", "id", "model", "pool", "storage"]),
     ("runtime",   &["callout", "clock", "compat", "compute", "condition", "connector", "dialect", "engine", "entity", "error", "explain", "expr", "id", "model", "pool", "program", "registry", "search", "storage", "telemetry", "wasm", "workflow"]),
     ("event",     &["callout", "clock", "condition", "engine", "entity", "error", "explain", "id", "json", "model", "workflow"]),
-    ("operation", &["audit", "auth", "clock", "compat", "compute", "condition", "connector", "dialect", "entity", "error", "event", "expr", "id", "model", "pool", "program", "registry", "runtime", "search", "storage", "telemetry", "workflow"]),
+    ("operation", &["audit", "auth", "clock", "cluster", "compat", "compute", "condition", "connector", "dialect", "entity", "error", "event", "expr", "id", "model", "pool", "program", "registry", "runtime", "search", "storage", "telemetry", "workflow"]),
     ("help",      &["auth", "dialect", "error", "operation", "telemetry"]),
-    ("grpc",      &["auth", "callout", "compute", "entity", "error", "event", "id", "operation"]),
+    ("grpc",      &["auth", "callout", "cluster", "compute", "entity", "error", "event", "id", "operation"]),
     ("rest",      &["auth", "clock", "error", "event", "help", "id", "json", "operation", "telemetry"]),
-    ("app",       &["auth", "clock", "compat", "compute", "connector", "engine", "entity", "error", "event", "grpc", "help", "id", "operation", "program", "registry", "rest", "runtime", "search", "storage", "telemetry", "wasm"]),
+    ("app",       &["auth", "clock", "cluster", "compat", "compute", "connector", "engine", "entity", "error", "event", "grpc", "help", "id", "operation", "program", "registry", "rest", "runtime", "search", "storage", "telemetry", "wasm"]),
     ("cli",       &["app", "clock", "dialect", "event", "help", "id", "operation", "storage", "telemetry", "workflow"]),
 ];
 
@@ -143,13 +144,13 @@ const ONLY_IN: &[(&str, &[&str], &str)] = &[
     ("metrics::", &["telemetry/"], "one module names what is measured"),
     ("QueryBuilder", &["storage/postgres/statement.rs", "storage/sqlite/statement.rs"], "SQL is built in one place"),
     ("AssertSqlSafe", &["connector/database/", "storage/postgres/batch.rs", "storage/postgres/copying.rs", "storage/sqlite/copying.rs", "storage/sqlite/script.rs"], "SQL comes from files and bound values"),
-    ("spawn", &["app/", "auth/turns.rs", "auth/workbench.rs", "compute/tasks/drive.rs", "dialect/saga/hcl.rs", "expr/cel.rs", "grpc/stream/", "operation/ahead.rs", "operation/identity/mod.rs", "pool.rs", "registry/folder/mod.rs", "runtime/fire.rs", "runtime/managers/run.rs", "runtime/runs/connectors.rs", "runtime/runs/mirror.rs", "storage/sqlite/writer.rs", "storage/sweep.rs"], "tasks are started by owners, under a tracker, or end with them"),
+    ("spawn", &["app/", "auth/turns.rs", "auth/workbench.rs", "cluster/link.rs", "compute/tasks/drive.rs", "dialect/saga/hcl.rs", "expr/cel.rs", "grpc/peer.rs", "grpc/stream/", "operation/ahead.rs", "operation/identity/mod.rs", "pool.rs", "registry/folder/mod.rs", "runtime/fire.rs", "runtime/managers/run.rs", "runtime/runs/connectors.rs", "runtime/runs/mirror.rs", "storage/sqlite/writer.rs", "storage/sweep.rs"], "tasks are started by owners, under a tracker, or end with them"),
     ("serde::", &["auth/claims.rs", "auth/oidc/document.rs", "auth/record.rs", "cli/", "compute/tasks/lease.rs", "connector/config.rs", "connector/request.rs", "dialect/managers/text.rs", "dialect/tree.rs", "engine/record.rs", "engine/run.rs", "event/json.rs", "event/payload/", "expr/template.rs", "json.rs", "operation/answer.rs", "program/", "registry/", "rest/", "runtime/later.rs", "runtime/runs/", "runtime/token.rs", "storage/rows/", "storage/sqlite/", "storage/trouble.rs", "workflow/json.rs"], "types of the domain are not a wire format"),
     ("schemars::", &["condition/form.rs", "event/json.rs", "event/payload/", "operation/mod.rs", "operation/schema.rs", "rest/", "workflow/json.rs"], "only what is on the wire is described"),
     (".route(", &["rest/mod.rs", "rest/admin.rs", "rest/docs.rs"], "paths are in tables, whose rows are described"),
     // Each is held for a few instructions and never across an await; their comments say why a
     // task would not do.
-    ("Mutex", &["app/connections/registry.rs", "auth/directory.rs", "auth/turns.rs", "compute/member.rs", "compute/tasks/mod.rs", "connector/database/mod.rs", "connector/mod.rs", "grpc/stream/outbound.rs", "grpc/stream/requests.rs", "operation/limits.rs", "operation/once.rs", "operation/turn.rs", "outgoing/client.rs", "pool.rs", "runtime/managers/turns.rs", "runtime/retries.rs", "runtime/runs/arrivals.rs", "runtime/runs/connectors.rs", "runtime/runs/plans.rs", "runtime/runs/transactions.rs", "runtime/transactions.rs", "runtime/turns.rs", "storage/agenda.rs", "storage/cache.rs", "storage/instant.rs", "storage/known_runs.rs", "storage/lease.rs", "storage/live_runs.rs", "storage/mirror.rs", "storage/missed.rs", "storage/nodes.rs", "storage/recent.rs", "storage/record_cache.rs", "storage/room.rs", "storage/shares.rs", "storage/topic_news.rs", "storage/trouble.rs", "storage/usage.rs", "storage/watched.rs"], "shared state is counted"),
+    ("Mutex", &["app/connections/registry.rs", "auth/directory.rs", "auth/turns.rs", "cluster/link.rs", "cluster/members.rs", "cluster/mod.rs", "compute/member.rs", "compute/tasks/mod.rs", "connector/database/mod.rs", "connector/mod.rs", "error.rs", "grpc/stream/outbound.rs", "grpc/stream/requests.rs", "operation/limits.rs", "operation/once.rs", "operation/turn.rs", "outgoing/client.rs", "pool.rs", "runtime/managers/turns.rs", "runtime/retries.rs", "runtime/runs/arrivals.rs", "runtime/runs/connectors.rs", "runtime/runs/plans.rs", "runtime/runs/transactions.rs", "runtime/transactions.rs", "runtime/turns.rs", "storage/agenda.rs", "storage/cache.rs", "storage/instant.rs", "storage/known_runs.rs", "storage/lease.rs", "storage/live_runs.rs", "storage/mirror.rs", "storage/missed.rs", "storage/nodes.rs", "storage/recent.rs", "storage/record_cache.rs", "storage/room.rs", "storage/shares.rs", "storage/topic_news.rs", "storage/trouble.rs", "storage/usage.rs", "storage/watched.rs"], "shared state is counted"),
     ("RwLock", &["auth/directory.rs", "operation/receiving.rs", "registry/bundle/routes.rs", "storage/catalog.rs", "storage/index.rs", "storage/names.rs"], "shared state is counted"),
 ];
 

@@ -12,8 +12,8 @@ use super::connections::{Received, Times, Within};
 use crate::error::Failure;
 use crate::grpc;
 
-/// The path of the method whose messages may come at any time.
-const STREAM: &str = "/startStreaming";
+/// The paths of the methods whose messages may come at any time.
+const STREAMS: [&str; 2] = ["/startStreaming", "/interlock.peer.v1.Peers/link"];
 
 /// The beginning of the paths of all event methods; their callers are authenticated before the body
 /// is read.
@@ -33,7 +33,10 @@ pub(super) struct Calls {
 impl Calls {
     pub(super) async fn serve(self: Arc<Self>, mut request: Request<Incoming>) -> Response<Body> {
         let path = request.uri().path();
-        let (is_stream, is_event) = (path.ends_with(STREAM), path.starts_with(EVENTS));
+        let (is_stream, is_event) = (
+            STREAMS.iter().any(|stream| path.ends_with(stream)),
+            path.starts_with(EVENTS),
+        );
         let mut hold = None;
         if is_event {
             match self.admission.admit(request.headers()).await {

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use crate::cluster::{Secret, Settings};
 use crate::id;
 
 use super::config::{ConfigError, Sources};
@@ -80,10 +81,14 @@ fn with_scheme(address: &str, scheme: &str) -> String {
     }
 }
 
-/// Checks what a cluster needs, so that an error in a deployment is reported at once.
-pub(super) fn check(sources: &Sources) -> Result<(), ConfigError> {
+/// The settings of the cluster, if this process is a node of one. Checks what that needs, so that
+/// an error in a deployment is reported at once.
+pub(super) fn settings(sources: &Sources) -> Result<Option<Settings>, ConfigError> {
+    let forward_timeout = sources.duration("DISPATCH_FORWARD_TIMEOUT")?;
+    let proxy_timeout = sources.duration("PROXY_TIMEOUT")?;
+    let secret = secret(&sources.string("HMAC_SECRET")?);
     if !sources.truth("CLUSTER_ENABLED")? {
-        return Ok(());
+        return Ok(None);
     }
     let is_shared = sources.choice("STORAGE_BACKEND")? == "postgres";
     let wanting = [
@@ -93,7 +98,7 @@ pub(super) fn check(sources: &Sources) -> Result<(), ConfigError> {
         ),
         (
             "CYODA_HMAC_SECRET, of 32 bytes or more",
-            secret(&sources.string("HMAC_SECRET")?).len() < SECRET_BYTES,
+            secret.len() < SECRET_BYTES,
         ),
         (
             "CYODA_STORAGE_BACKEND=postgres, because nodes share one database",
@@ -105,7 +110,11 @@ pub(super) fn check(sources: &Sources) -> Result<(), ConfigError> {
             "{}=true needs {what}",
             sources.given_as("CLUSTER_ENABLED")
         ))),
-        None => Ok(()),
+        None => Ok(Some(Settings {
+            secret: Secret::new(&secret),
+            forward_timeout,
+            proxy_timeout,
+        })),
     }
 }
 

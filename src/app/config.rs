@@ -47,6 +47,8 @@ pub struct Config {
     pub storage: storage::Settings,
     /// This process among those that use the database.
     pub node: cluster::NodeSettings,
+    /// The cluster, if this process is a node of one.
+    pub cluster: Option<crate::cluster::Settings>,
     pub startup_timeout: Duration,
     pub log_level: Level,
     pub banner: bool,
@@ -369,7 +371,7 @@ impl Config {
     /// Reads all settings. One that cannot be parsed is an error, never a silent default.
     pub fn read(mut sources: Sources) -> Result<Self, ConfigError> {
         sources.check_others()?;
-        cluster::check(&sources)?;
+        let cluster = cluster::settings(&sources)?;
         let storage = storage_settings(&sources)?;
         let authenticator = identity::authenticator(&mut sources)?;
         let (definitions, definitions_tenant) = bundles::definitions(&sources, &authenticator)?;
@@ -391,6 +393,7 @@ impl Config {
                 admin: SocketAddr::new(admin, sources.port("ADMIN_PORT")?),
             },
             connections,
+            cluster,
             node: cluster::node(&sources, tls.is_some())?,
             tls,
             context_path: context_path(&sources.string("CONTEXT_PATH")?),

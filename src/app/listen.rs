@@ -24,7 +24,8 @@ use super::{
 };
 use crate::auth::Peer;
 use crate::event::proto::{
-    DESCRIPTORS, service::cloud_events_service_server::CloudEventsServiceServer,
+    DESCRIPTORS, peers::peers_server::PeersServer,
+    service::cloud_events_service_server::CloudEventsServiceServer,
 };
 use crate::grpc;
 use crate::rest::BodyTooSlow;
@@ -121,6 +122,8 @@ async fn bind(
 /// What is served.
 pub(super) struct Serving {
     pub(super) grpc: grpc::Service,
+    /// The streams of other nodes, in a cluster.
+    pub(super) peers: Option<grpc::PeerService>,
     pub(super) rest: Router,
     pub(super) admin: Router,
     /// Runs beside the admin port, on its thread.
@@ -148,11 +151,18 @@ impl Serving {
                 .register_encoded_file_descriptor_set(DESCRIPTORS)
                 .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
         };
-        let routes = Routes::new(service)
+        let mut routes = Routes::new(service)
             .add_service(health)
             .add_service(reflection().build_v1()?)
-            .add_service(reflection().build_v1alpha()?)
-            .prepare();
+            .add_service(reflection().build_v1alpha()?);
+        if let Some(peers) = self.peers {
+            let message_max = grpc::peer_message_max(admission.message_max);
+            let peers = PeersServer::new(peers)
+                .max_decoding_message_size(message_max)
+                .max_encoding_message_size(usize::MAX);
+            routes = routes.add_service(peers);
+        }
+        let routes = routes.prepare();
         let times = self.times;
         let calls = Arc::new(Calls {
             routes,

@@ -1,6 +1,6 @@
 //! The process: configuration, telemetry, wiring, shutdown.
 //!
-//! May use: [`crate::id`], [`crate::clock`], [`crate::compat`], [`crate::telemetry`], [`crate::entity`],
+//! May use: [`crate::id`], [`crate::clock`], [`crate::cluster`], [`crate::compat`], [`crate::telemetry`], [`crate::entity`],
 //! [`crate::engine`], [`crate::error`], [`crate::storage`], [`crate::auth`], [`crate::compute`],
 //! [`crate::connector`], [`crate::program`], [`crate::registry`], [`crate::runtime`], [`crate::wasm`],
 //! [`crate::search`], [`crate::event`], [`crate::operation`], [`crate::help`], [`crate::grpc`],
@@ -39,6 +39,7 @@ use tracing::{error, info, warn};
 
 use crate::auth::Authenticator;
 use crate::clock::Clock;
+use crate::cluster::Cluster;
 use crate::compute::{Members, tasks::Channels};
 use crate::event::EventType;
 use crate::grpc;
@@ -136,6 +137,41 @@ async fn enter(config: &Config, storage: &Storage, listeners: &Listeners) -> Res
     Ok(())
 }
 
+/// The other nodes, if this process is a node of a cluster.
+fn join_cluster(
+    config: &Config,
+    storage: &Storage,
+    members: &Members,
+    tasks: &TaskTracker,
+    stop: &CancellationToken,
+) -> Option<Cluster> {
+    let settings = config.cluster.clone()?;
+    let dial = grpc::Dialler {
+        message_max: grpc::peer_message_max(config.grpc_message_max),
+    };
+    let cluster = Cluster::new(
+        storage.clone(),
+        members.clone(),
+        settings,
+        &config.node.name,
+        dial,
+        tasks.clone(),
+        stop.clone(),
+    );
+    members.reach(Arc::new(cluster.clone()));
+    tasks.spawn(cluster.clone().keep_members());
+    Some(cluster)
+}
+
+/// Answers what other nodes carry here, as if it had come here at first.
+fn answer_carried(cluster: &Cluster, services: &Services, router: &axum::Router) {
+    let (services, router) = (services.clone(), router.clone());
+    cluster.answer_with(
+        Arc::new(move |body, cancel| operation::answer_carried(&services, body, cancel)),
+        Arc::new(move |body, _| rest::answer_carried(&router, body)),
+    );
+}
+
 /// Serves until the process is asked to stop, and then stops the committer.
 async fn serve(
     config: Config,
@@ -165,7 +201,12 @@ async fn serve(
         workers(&config, &channels, &tasks, &stop),
         Clock::System,
         config.runtime,
+        config
+            .cluster
+            .as_ref()
+            .map(|cluster| cluster.secret.of_tokens()),
     );
+    let cluster = join_cluster(&config, &storage, &members, &tasks, &stop);
     drive_runs(&config, &runtime, &channels, &tasks, &stop);
     keep_storage(&config, &storage, &tasks, &stop);
     let (jobs, runner) = Jobs::new(storage.clone(), config.jobs);
@@ -190,6 +231,7 @@ async fn serve(
         receiving: Receiving::new(receiving_bytes(&config)),
         connectors: Arc::new(config.connectors.clone()),
         routes: own_routes(&config),
+        cluster: cluster.clone(),
     };
     if let Some(folder) = &config.definitions {
         bundles::apply(&services, folder, &config.definitions_tenant).await?;
@@ -213,10 +255,18 @@ async fn serve(
         context: config.context_path.clone(),
         origins: config.origins.clone(),
     };
+    let router = rest::router(gateway);
+    if let Some(cluster) = &cluster {
+        answer_carried(cluster, &service.services, &router);
+    }
     let (is_ready, probe) = readiness(storage.clone()).await;
     let serving = Serving {
         grpc: service,
-        rest: rest::router(gateway),
+        peers: cluster.map(|cluster| grpc::PeerService {
+            cluster,
+            tasks: tasks.clone(),
+        }),
+        rest: router,
         admin: rest::admin(
             is_ready,
             telemetry.exporter().clone(),

@@ -53,6 +53,12 @@ impl Login {
         Self { caller, rests_on }
     }
 
+    /// A caller whom another node of the cluster has authenticated; that node watches the
+    /// credentials.
+    pub const fn carried(caller: Caller) -> Self {
+        Self::new(caller, None)
+    }
+
     /// Waits until the caller's credentials are revoked; forever, if they cannot be.
     pub async fn withdrawn(&self) {
         let Some((tokens, basis)) = &self.rests_on else {

@@ -27,6 +27,7 @@ mod machine;
 mod managers;
 mod members;
 mod model;
+mod nodes;
 mod saga;
 mod workflow;
 
@@ -242,6 +243,11 @@ Topics: interlock help changes.")]
         after_help = "Examples:\n  interlock members\n  interlock members --format json | jq '.members[].tags'\n\nTopics: interlock help members."
     )]
     Members(members::Arguments),
+    /// List the processes that use the database, and which of them are live.
+    #[command(
+        after_help = "Examples:\n  interlock nodes\n  interlock nodes --format json | jq '.nodes[].name'\n\nTopics: interlock help postgres."
+    )]
+    Nodes(nodes::Arguments),
     /// Check whether a running service is ready; the exit code is 0 if it is.
     #[command(
         after_help = "Example:\n  CYODA_ADMIN_PORT=9091 interlock health\n\nTopics: interlock help operators."
@@ -427,6 +433,7 @@ pub fn run() -> ExitCode {
         Command::Files(command) => files::run(&command),
         Command::Incidents(command) => with_config(|config| incidents::run(&config, &command)),
         Command::Manager(command) => managers::run(&command),
+        Command::Nodes(arguments) => with_config(|config| nodes::run(&config, &arguments)),
         Command::Members(arguments) => with_config(|config| members::run(&config, &arguments)),
         Command::Health => with_config(|config| health::run(&config)),
         Command::Migrate { timeout } => with_config(|config| migrate(&config, timeout)),

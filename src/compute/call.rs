@@ -4,13 +4,19 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::time::{Instant, timeout_at};
 
-use super::{Failed, Members, Rejection, Request, Response, Work, member::Member};
-use crate::callout::{CallSettings, Callee, Reply, RetryPolicy, Tags};
+use super::{
+    Failed, Forwarded, Members, Others, Outcome, Place, Rejection, Request, Response, Wanted, Work,
+    member::Member,
+};
+use crate::callout::{CallSettings, Callee, Reply, RetryPolicy};
 use crate::id::{CallId, DispatchKey, MemberId, Tenant};
 use crate::telemetry::measure;
 
 /// How many attempts follow the first under [`RetryPolicy::Fixed`].
 const FURTHER_ATTEMPTS: u32 = 3;
+
+/// How often members at other nodes are looked for, while a call waits for one.
+const LOOK_AROUND: Duration = Duration::from_millis(100);
 
 /// The pause between two attempts.
 pub const RETRY_PAUSE: Duration = Duration::from_millis(500);
@@ -81,6 +87,15 @@ struct Setback {
     warnings: Vec<String>,
 }
 
+impl Failed {
+    /// The member has not answered within that time.
+    pub fn timed_out(patience: Duration) -> Self {
+        Self::TimedOut {
+            after_ms: u64::try_from(patience.as_millis()).unwrap_or(u64::MAX),
+        }
+    }
+}
+
 impl CallSettings {
     fn attempts(&self) -> u32 {
         match self.retry {
@@ -135,31 +150,55 @@ impl Members {
             return ended(Err(Failed::TooMany { limit }), Vec::new(), attempts);
         };
         let tags = &spec.settings.tags;
-        let Some(member) = self
-            .wait_for(
-                spec.tenant,
-                tags,
-                &attempts.tried,
-                spec.within(settings.wait_for_member),
-            )
-            .await
-        else {
-            let tags = tags.to_string();
-            return ended(Err(Failed::NoMember { tags }), Vec::new(), attempts);
-        };
-        attempts.made += 1;
-        attempts.tried.push(member.id);
+        let wait_until = Instant::now() + spec.within(settings.wait_for_member);
         let request = Request {
             call: CallId::fresh(),
             dispatch: spec.dispatch,
             token: spec.token.clone(),
             work: Arc::clone(&spec.work),
         };
-        let response_timeout = spec.settings.response_timeout;
-        let patience = spec.within(response_timeout.unwrap_or(settings.response_timeout));
-        let begun = std::time::Instant::now();
-        let answered = attempt(&member, request, patience).await;
+        let mut gone = Vec::new();
+        let (begun, answered) = loop {
+            let wanted = Wanted {
+                tenant: spec.tenant,
+                tags,
+                tried: &attempts.tried,
+                gone: &gone,
+            };
+            let Some(chosen) = self.wait_for(wanted, wait_until).await else {
+                let tags = tags.to_string();
+                return ended(Err(Failed::NoMember { tags }), Vec::new(), attempts);
+            };
+            let response_timeout = spec.settings.response_timeout;
+            let patience = spec.within(response_timeout.unwrap_or(settings.response_timeout));
+            let begun = std::time::Instant::now();
+            let (id, answered) = match chosen {
+                Found::Here(member) => (member.id, exchange(&member, request, patience).await),
+                Found::There(others, place) => {
+                    let call = Forwarded {
+                        place,
+                        tenant: spec.tenant,
+                        tags,
+                        request: request.clone(),
+                        patience,
+                    };
+                    let answered = match others.call(call).await {
+                        Outcome::Answered(response) => Ok(response),
+                        Outcome::Failed(failed) => Err(failed),
+                        Outcome::NoMember => {
+                            gone.push(place.member);
+                            continue;
+                        }
+                    };
+                    (place.member, answered)
+                }
+            };
+            attempts.tried.push(id);
+            break (begun, answered);
+        };
+        attempts.made += 1;
         kind(&spec.work.callee).since(begun);
+        let answered = settle(answered);
         match answered {
             Ok((reply, warnings)) if spec.work.callee.is_answered_by(&reply) => {
                 ended(Ok(reply), warnings, attempts)
@@ -179,24 +218,49 @@ impl Members {
         }
     }
 
-    async fn wait_for(
-        &self,
-        tenant: &Tenant,
-        tags: &Tags,
-        tried: &[MemberId],
-        patience: Duration,
-    ) -> Option<Arc<Member>> {
-        let deadline = Instant::now() + patience;
+    async fn wait_for(&self, wanted: Wanted<'_>, deadline: Instant) -> Option<Found> {
         loop {
             let joined = self.next_join();
             tokio::pin!(joined);
             joined.as_mut().enable();
-            if let Some(member) = self.choose(tenant, tags, tried) {
-                return Some(member);
+            if let Some(found) = self.find(wanted).await {
+                return Some(found);
             }
-            timeout_at(deadline, joined).await.ok()?;
+            if self.others().is_none() {
+                timeout_at(deadline, joined).await.ok()?;
+            } else if timeout_at(deadline.min(Instant::now() + LOOK_AROUND), joined)
+                .await
+                .is_err()
+                && Instant::now() >= deadline
+            {
+                return None;
+            }
         }
     }
+
+    /// A member of this node, else one of another; one that was tried only if there is no other.
+    async fn find(&self, wanted: Wanted<'_>) -> Option<Found> {
+        let is_new = |id: MemberId| !wanted.tried.contains(&id);
+        let here = self.choose(wanted.tenant, wanted.tags, wanted.tried);
+        let Some(others) = self.others() else {
+            return here.map(Found::Here);
+        };
+        if here.as_ref().is_some_and(|member| is_new(member.id)) {
+            return here.map(Found::Here);
+        }
+        match others.find(wanted).await {
+            Some(place) if here.is_none() || is_new(place.member) => {
+                Some(Found::There(Arc::clone(others), place))
+            }
+            _ => here.map(Found::Here),
+        }
+    }
+}
+
+/// A member for a call.
+enum Found {
+    Here(Arc<Member>),
+    There(Arc<dyn Others>, Place),
 }
 
 /// The kind of call, for the metrics.
@@ -208,42 +272,45 @@ const fn kind(callee: &Callee) -> measure::Call {
     }
 }
 
-async fn attempt(
+/// Sends a call to a member, and awaits its response.
+pub(super) async fn exchange(
     member: &Arc<Member>,
     request: Request,
     patience: Duration,
-) -> Result<(Reply, Vec<String>), Setback> {
-    let passing = |failed| Setback {
-        failed,
-        may_retry: true,
-        warnings: Vec::new(),
-    };
+) -> Result<Response, Failed> {
     let deadline = Instant::now() + patience;
-    let timed_out = || {
-        passing(Failed::TimedOut {
-            after_ms: u64::try_from(patience.as_millis()).unwrap_or(u64::MAX),
-        })
-    };
-    let Some(mut expected) = member.expect(request.call, request.work.entity) else {
-        return Err(passing(Failed::Disconnected));
-    };
+    let timed_out = || Failed::timed_out(patience);
+    let expected = member.expect(request.call, request.work.entity);
+    let mut expected = expected.ok_or(Failed::Disconnected)?;
     // A member whose queue is full counts as one that does not respond.
     match timeout_at(deadline, member.outbox().send(request)).await {
         Err(_) => return Err(timed_out()),
-        Ok(Err(_)) => return Err(passing(Failed::Disconnected)),
+        Ok(Err(_)) => return Err(Failed::Disconnected),
         Ok(Ok(())) => {}
     }
     match timeout_at(deadline, &mut expected.response).await {
         Err(_) => Err(timed_out()),
-        Ok(Err(_)) => Err(passing(Failed::Disconnected)),
-        Ok(Ok(Response {
+        Ok(Err(_)) => Err(Failed::Disconnected),
+        Ok(Ok(response)) => Ok(response),
+    }
+}
+
+/// What a response means for the call.
+fn settle(answered: Result<Response, Failed>) -> Result<(Reply, Vec<String>), Setback> {
+    match answered {
+        Err(failed) => Err(Setback {
+            failed,
+            may_retry: true,
+            warnings: Vec::new(),
+        }),
+        Ok(Response {
             outcome: Ok(reply),
             warnings,
-        })) => Ok((reply, warnings)),
-        Ok(Ok(Response {
+        }) => Ok((reply, warnings)),
+        Ok(Response {
             outcome: Err(Rejection { message, retryable }),
             warnings,
-        })) => Err(Setback {
+        }) => Err(Setback {
             failed: Failed::Rejected(message),
             may_retry: retryable == Some(true),
             warnings,
@@ -256,7 +323,7 @@ mod tests {
     use tokio::sync::mpsc;
 
     use super::*;
-    use crate::callout::{Attachment, Callee};
+    use crate::callout::{Attachment, Callee, Tags};
     use crate::clock::Timestamp;
     use crate::compute::{Membership, Principal};
     use crate::entity::{Actor, ActorKind};

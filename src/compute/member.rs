@@ -3,14 +3,14 @@
 use std::{
     collections::{BTreeMap, HashMap},
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicI64, AtomicU64, Ordering},
     },
 };
 
 use tokio::sync::{Notify, mpsc, oneshot};
 
-use super::{Request, Response};
+use super::{Others, Request, Response};
 use crate::callout::Tags;
 use crate::clock::Timestamp;
 use crate::id::{CallId, EntityId, MemberId, Tenant};
@@ -28,6 +28,10 @@ struct Shared {
     joined: Notify,
     /// How many calls each tenant has in flight, if any.
     out: Mutex<HashMap<Tenant, usize>>,
+    /// Notified when a member has joined or left; one waits for it.
+    changed: Notify,
+    /// Members at other nodes, in a cluster.
+    others: OnceLock<Arc<dyn Others>>,
     /// Counts calls, so that equally busy members take turns.
     turn: AtomicU64,
 }
@@ -115,6 +119,7 @@ impl Members {
             .or_default()
             .push(Arc::clone(&member));
         self.0.joined.notify_waiters();
+        self.0.changed.notify_one();
         Membership {
             members: self.clone(),
             tenant: tenant.clone(),
@@ -127,6 +132,38 @@ impl Members {
         let by_tenant = self.lock();
         let members = by_tenant.get(tenant).into_iter().flatten();
         members.map(|member| member.facts()).collect()
+    }
+
+    /// The members of all tenants, with their tags.
+    pub fn all(&self) -> Vec<(MemberId, Tenant, Tags)> {
+        let by_tenant = self.lock();
+        let each = by_tenant.iter().flat_map(|(tenant, members)| {
+            let fact = |member: &Arc<Member>| (member.id, tenant.clone(), member.tags.clone());
+            members.iter().map(fact)
+        });
+        each.collect()
+    }
+
+    /// Returns once a member has joined or left since this returned last; one may wait.
+    pub async fn changed(&self) {
+        self.0.changed.notified().await;
+    }
+
+    /// From now on, members at other nodes are called where none fits here.
+    pub fn reach(&self, others: Arc<dyn Others>) {
+        // It is set once, at the start.
+        let _ = self.0.others.set(others);
+    }
+
+    pub(super) fn others(&self) -> Option<&Arc<dyn Others>> {
+        self.0.others.get()
+    }
+
+    /// The member of a tenant that has that id.
+    pub(super) fn named(&self, tenant: &Tenant, id: MemberId) -> Option<Arc<Member>> {
+        let by_tenant = self.lock();
+        let member = by_tenant.get(tenant)?.iter().find(|member| member.id == id);
+        member.map(Arc::clone)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Tenant, Vec<Arc<Member>>>> {
@@ -248,6 +285,7 @@ impl Drop for Membership {
             }
         }
         drop(by_tenant);
+        self.members.0.changed.notify_one();
         // Dropping the senders fails the calls.
         let mut calls = self.member.lock();
         calls.gone = true;

@@ -8,6 +8,7 @@
 
 mod call;
 mod member;
+mod others;
 pub mod tasks;
 
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use crate::id::{CallId, DispatchKey, EntityId, TransactionId, WorkflowName};
 
 pub use call::{Attempted, Attempts, CallSpec, Called, RETRY_PAUSE, Settings};
 pub use member::{Connected, Members, Membership};
+pub use others::{Chosen, Forwarded, Others, Outcome, Place, Wanted};
 
 /// A call as it is sent to a member.
 #[derive(Debug, Clone)]
@@ -79,6 +81,8 @@ pub enum Failed {
         after_ms: u64,
     },
     Disconnected,
+    /// Another node, to which a member is connected, has not taken the call over.
+    NotForwarded,
     NoMember {
         tags: String,
     },

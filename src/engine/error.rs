@@ -66,6 +66,10 @@ pub enum Error {
     #[error("compute member disconnected during {kind} dispatch")]
     Disconnected { kind: &'static str },
     #[error(
+        "the node that the member is connected to has not taken the {kind} call over; retry, and look at the log of this node"
+    )]
+    NotForwarded { kind: &'static str },
+    #[error(
         "no compute member with the tags [{tags}] is connected; start one, or raise CYODA_DISPATCH_WAIT_TIMEOUT"
     )]
     NoMember { tags: String },
@@ -138,6 +142,7 @@ impl Error {
             }
             (_, CallError::TimedOut { after_ms }) => Self::TimedOut { kind, after_ms },
             (_, CallError::Disconnected) => Self::Disconnected { kind },
+            (_, CallError::NotForwarded) => Self::NotForwarded { kind },
             (_, CallError::NoMember { tags }) => Self::NoMember { tags },
             (_, CallError::TooMany { limit }) => Self::TooManyCalls { limit },
         }
@@ -176,6 +181,7 @@ impl Error {
             Self::ProcessorTimedOut { .. }
                 | Self::TimedOut { .. }
                 | Self::Disconnected { .. }
+                | Self::NotForwarded { .. }
                 | Self::NoMember { .. }
                 | Self::TooManyCalls { .. }
                 | Self::Processor {
@@ -217,6 +223,7 @@ impl Coded for Error {
             Self::Halted { halt, .. } => halt.code(),
             Self::TimedOut { .. } => Code::DispatchTimeout,
             Self::Disconnected { .. } => Code::ComputeMemberDisconnected,
+            Self::NotForwarded { .. } => Code::DispatchForwardFailed,
             Self::NoMember { .. } => Code::NoComputeMemberForTag,
             Self::TooManyCalls { .. } => Code::TooManyRequests,
             Self::NoSchedule { .. } => Code::ScheduleFunctionInvalidResult,

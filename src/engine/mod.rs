@@ -128,6 +128,8 @@ pub enum CallError {
         after_ms: u64,
     },
     Disconnected,
+    /// Another node has not taken the call over.
+    NotForwarded,
     NoMember {
         tags: String,
     },

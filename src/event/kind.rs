@@ -67,6 +67,8 @@ event_types! {
     PlanGetResponse,
     ComputeMembersGetRequest,
     ComputeMembersGetResponse,
+    NodesGetRequest,
+    NodesGetResponse,
 
     // Workers, and the tasks that they pull (`runs.md` §5).
     TaskAwaitRequest,

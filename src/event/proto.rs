@@ -32,6 +32,20 @@ pub mod service {
     ));
 }
 
+/// The service between nodes. Written by the build script.
+pub mod peers {
+    #![expect(
+        clippy::allow_attributes,
+        clippy::default_constructed_unit_structs,
+        clippy::pedantic,
+        nonstandard_style,
+        unused_qualifications,
+        reason = "written by the build script"
+    )]
+
+    include!(concat!(env!("OUT_DIR"), "/service/interlock.peer.v1.rs"));
+}
+
 pub use envelope::{CloudEvent, CloudEventBatch};
 
 use envelope::cloud_event::{

@@ -1,12 +1,13 @@
 //! The gRPC service: bytes in, bytes out.
 //!
 //! May use: [`crate::id`], [`crate::error`], [`crate::entity`], [`crate::callout`],
-//! [`crate::auth`], [`crate::compute`], [`crate::event`], [`crate::operation`].
+//! [`crate::auth`], [`crate::cluster`], [`crate::compute`], [`crate::event`], [`crate::operation`].
 //! Domain errors are in-band, with status `OK`; statuses are for the transport and for requests
 //! that could not be read (`grpc.md` §14).
 
 mod member;
 mod method;
+mod peer;
 mod stream;
 mod task;
 
@@ -24,6 +25,7 @@ use crate::operation::{self, Family, Hold, Services};
 
 use method::Method;
 
+pub use peer::{Dialler, PeerService, peer_message_max};
 pub use stream::Outbound;
 
 /// The metadata that joins a call to an open transaction (`grpc.md` §10).

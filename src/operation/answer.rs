@@ -41,6 +41,8 @@ enum Content {
     Typed(Box<dyn Typed>),
     /// The text that was stored for a repeat of its request.
     Stored(String),
+    /// The event that another node has answered.
+    Carried(EventType, String),
 }
 
 /// An answer and its warnings.
@@ -109,11 +111,16 @@ impl Success {
         Self(Content::Stored(text))
     }
 
+    /// The answer of another node: the text of an event of that type.
+    pub(super) const fn carried(kind: EventType, text: String) -> Self {
+        Self(Content::Carried(kind, text))
+    }
+
     /// The text of the event that says so, in answer to a request.
     pub fn into_text(self, request: &str) -> String {
         match self.0 {
             Content::Typed(typed) => typed.text(request),
-            Content::Stored(text) => text,
+            Content::Stored(text) | Content::Carried(_, text) => text,
         }
     }
 
@@ -124,6 +131,7 @@ impl Success {
                 Event::ours(typed.event_type().unwrap_or(response), typed.text(request))
             }
             Content::Stored(text) => Event::ours(response, text),
+            Content::Carried(kind, text) => Event::ours(kind, text),
         }
     }
 
@@ -131,7 +139,9 @@ impl Success {
     pub fn take<A: Members>(self) -> Result<A, Failure> {
         match self.0 {
             Content::Typed(typed) => typed_as(typed).map(|warned: Box<Warned<A>>| warned.answer),
-            Content::Stored(_) => Err(Failure::internal("an answer of this type is not stored")),
+            Content::Stored(_) | Content::Carried(..) => {
+                Err(Failure::internal("an answer of this type is not stored"))
+            }
         }
     }
 
@@ -141,7 +151,7 @@ impl Success {
             Content::Typed(typed) => {
                 typed_as(typed).map(|warned: Box<Warned<A>>| (warned.answer, warned.warnings))
             }
-            Content::Stored(text) => payload::stored(&text),
+            Content::Stored(text) | Content::Carried(_, text) => payload::stored(&text),
         }
     }
 }

@@ -17,6 +17,7 @@ use super::{
 };
 use crate::auth::{Authenticator, Caller, Login, Rules};
 use crate::clock::Timestamp;
+use crate::cluster::Cluster;
 use crate::compute::{Members, Principal, tasks::Channels};
 use crate::connector;
 use crate::error::{Code, Failure};
@@ -31,7 +32,9 @@ use crate::id::{EntityId, ModelKey, TransactionId};
 use crate::registry::Registry;
 use crate::runtime::{Initiator, Promise, Runtime, Session};
 use crate::search::Jobs;
-use crate::storage::{self, Attribution, Committed, Definitions, ModelChange, Outcome, Storage};
+use crate::storage::{
+    self, Attribution, Committed, Definitions, ModelChange, NodeRow, Outcome, Storage,
+};
 use crate::telemetry::Telemetry;
 
 /// The services that operations use; cheap to clone.
@@ -67,6 +70,8 @@ pub struct Services {
     pub connectors: Arc<connector::Settings>,
     /// The paths that no route of a bundle may take.
     pub routes: OwnRoutes,
+    /// The other nodes, in a cluster.
+    pub cluster: Option<Cluster>,
 }
 
 impl Services {
@@ -224,6 +229,16 @@ impl Context {
     /// Whether the request carries a transaction token.
     pub const fn has_token(&self) -> bool {
         self.token.is_some()
+    }
+
+    /// The other node of the cluster on which the transaction of the request is open, if it is.
+    pub(super) fn elsewhere(&self) -> Option<(&Cluster, NodeRow)> {
+        let (token, cluster) = (self.token.as_deref()?, self.services.cluster.as_ref()?);
+        Some((cluster, self.runtime().elsewhere(token)?))
+    }
+
+    pub(super) fn token(&self) -> Option<&str> {
+        self.token.as_deref()
     }
 
     /// Refuses a transaction token, for what is no part of a transaction (`runs.md` §2).

@@ -1,8 +1,9 @@
 //! Lists the connected compute members of the caller's tenant (`stream.md` §3).
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use super::{Access, Context, Family, Operation, Output};
+use crate::cluster::Cluster;
 use crate::compute::tasks::WorkerFacts;
 use crate::error::Failure;
 use crate::event::{
@@ -30,6 +31,8 @@ impl Operation for ListMembers {
 
     async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let tenant = &cx.caller().tenant;
+        let own = cx.services().cluster.as_ref().map(Cluster::name);
+        let node: Arc<str> = own.unwrap_or(NODE).into();
         let connected = cx.members().connected(tenant);
         let by_id = |facts: WorkerFacts| (facts.id.to_string(), facts);
         let announced = cx.channels().members(tenant).into_iter().map(by_id);
@@ -41,7 +44,7 @@ impl Operation for ListMembers {
         let members = members.map(|(member, announced)| Member {
             member_id: AsText(member.id),
             tags: member.tags.iter().map(Into::into).collect(),
-            node: NODE,
+            node: Arc::clone(&node),
             joined_at: AsText(member.joined),
             in_flight: member.in_flight,
             served: member.served,

@@ -1,6 +1,6 @@
 //! Operations: one event type, one file, one row.
 //!
-//! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::compat`],
+//! May use: [`crate::id`], [`crate::clock`], [`crate::cluster`], [`crate::error`], [`crate::compat`],
 //! [`crate::telemetry`], [`crate::entity`], [`crate::model`], [`crate::condition`],
 //! [`crate::workflow`], [`crate::storage`], [`crate::audit`], [`crate::auth`], [`crate::compute`],
 //! [`crate::runtime`], [`crate::search`], [`crate::event`], [`crate::expr`], [`crate::pool`], [`crate::dialect`],
@@ -15,6 +15,7 @@ mod audit_entity;
 mod audit_finished;
 mod bundles;
 mod cancel_search;
+mod carried;
 mod conditions;
 mod context;
 mod count_by_state;
@@ -49,6 +50,7 @@ mod list_changes;
 mod list_entities;
 mod list_members;
 mod list_models;
+mod list_nodes;
 mod list_transitions;
 mod lock_model;
 mod managers;
@@ -95,6 +97,7 @@ pub use answer::{Answer, Events, Output, Success};
 pub use bundles::{
     DefinitionsError, OwnRoutes, Routed, apply_definitions, is_step_workflow, routed,
 };
+pub use carried::{CallerMessage, answer_carried, unavailable};
 pub use context::{Context, Services};
 pub use identity::{Unknown, follow as follow_identities, recall, refresh};
 pub use limits::{Limits, Tenants};
@@ -286,6 +289,16 @@ pub async fn dispatch_permitted(
 ) -> Result<Answer, Failure> {
     let Permit { place } = permit;
     let (kind, route) = (event.kind, &ROUTES[place]);
+    if let Some((cluster, node)) = cx.elsewhere() {
+        let login = cx.login().clone();
+        return match carried::carry(cluster, node, &cx, event).await? {
+            Answer::Many(events) => Ok(Answer::Many(guarded(events, kind, None, login))),
+            Answer::Page(events, page) => {
+                Ok(Answer::Page(guarded(events, kind, None, login), page))
+            }
+            one @ Answer::One(_) => Ok(one),
+        };
+    }
     let measured = &MEASURED[place];
     // A token that is not good is refused even where no transaction is looked at (`rest.md` §9).
     let admitted = limits::admit(&cx, route)

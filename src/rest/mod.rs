@@ -7,6 +7,7 @@
 
 mod admin;
 mod answer;
+mod carried;
 mod cors;
 mod described;
 mod docs;
@@ -31,7 +32,7 @@ use axum::{
     Router,
     body::{Body, Bytes},
     extract::{RawPathParams, Request, rejection::RawPathParamsRejection},
-    http::{HeaderMap, Method, StatusCode, Uri, header},
+    http::{HeaderMap, Method, StatusCode, Uri, header, request},
     response::{IntoResponse as _, Response},
     routing::{MethodFilter, MethodRouter, get},
 };
@@ -47,10 +48,12 @@ use crate::id::MessageId;
 use crate::operation::{self, Context, Hold, Permit, Services, dispatch_permitted};
 
 pub use admin::{Bearer, Readiness, admin};
+pub use carried::answer_carried;
 pub use cors::{BadOrigin, Origins};
 pub use openapi::openapi;
 pub use spelling::{SPELLINGS, Spelling, paths};
 
+use carried::Carried;
 use page::PAGES;
 use parts::Parts;
 use spelling::Limit;
@@ -209,7 +212,7 @@ async fn try_serve(
     request: Request,
 ) -> Result<Response, Failure> {
     let (head, body) = request.into_parts();
-    let admitted = admit(gateway, spelling, path, &head.headers).await;
+    let admitted = admit(gateway, spelling, path, &head).await;
     let (path, login, permit) = match admitted {
         Ok(admitted) => admitted,
         Err(failure) => {
@@ -219,6 +222,10 @@ async fn try_serve(
     };
     let hold = gateway.services.receiving.hold(&login.caller.tenant);
     let body = read_body(body, spelling.limit, &hold).await?;
+    let carried = (&head.method, &head.uri, &head.headers);
+    if let Some(response) = carried::carry(gateway, &login, carried, &body).await? {
+        return Ok(response);
+    }
     let id = MessageId::fresh().to_string();
     let parts = Parts::new(&id, path, head, body)?;
     let event = Event {
@@ -253,11 +260,14 @@ async fn admit(
     gateway: &Gateway,
     spelling: &'static Spelling,
     path: Result<RawPathParams, RawPathParamsRejection>,
-    headers: &HeaderMap,
+    head: &request::Parts,
 ) -> Result<(RawPathParams, Login, Permit), Failure> {
     let path =
         path.map_err(|error| Failure::malformed(format!("the path is not readable: {error}")))?;
-    let login = gateway.login(headers).await?;
+    let login = match head.extensions.get::<Carried>() {
+        Some(Carried(login)) => login.clone(),
+        None => gateway.login(&head.headers).await?,
+    };
     // A caller without permission learns nothing about the request's syntax.
     let permit = Permit::check(spelling.request, &login.caller, &gateway.services.rules)?;
     (spelling.check)(&path)?;

@@ -13,8 +13,8 @@ use super::{
     parts::Parts,
     write::{
         account, actions, audit, bundles, clients, definitions, entity, feed, files, incidents,
-        invocations, key_pairs, managers, members, message, model, providers, runs, sagas, search,
-        settings, topics, trusted_keys, workers,
+        invocations, key_pairs, managers, members, message, model, nodes, providers, runs, sagas,
+        search, settings, topics, trusted_keys, workers,
     },
 };
 use crate::error::Failure;
@@ -39,19 +39,20 @@ use crate::event::EventType::{
     KeyPairInvalidateRequest, KeyPairIssueRequest, KeyPairReactivateRequest, LogLevelGetRequest,
     LogLevelSetRequest, MachineTransitionRequest, MachinesGetRequest, ManagerControlRequest,
     ManagerCreateRequest, ManagerGetRequest, ManagerTickRequest, ManagersGetRequest,
-    MessageCreateRequest, MessageDeleteRequest, MessageGetRequest, OidcProviderDeleteRequest,
-    OidcProviderInvalidateRequest, OidcProviderReactivateRequest, OidcProviderRegisterRequest,
-    OidcProviderUpdateRequest, OidcProvidersGetRequest, OidcProvidersReloadRequest, PlanGetRequest,
-    RunCancelRequest, RunDefinitionCreateRequest, RunDefinitionDeleteRequest,
-    RunDefinitionGetRequest, RunDefinitionSetEnabledRequest, RunDefinitionValidateRequest,
-    RunDefinitionsGetRequest, RunGetRequest, RunHistoryGetRequest, RunHistorySubscribeRequest,
-    RunSignalRequest, RunStartRequest, RunsGetRequest, SnapshotCancelRequest, SnapshotGetRequest,
-    SnapshotGetStatusRequest, TaskAwaitRequest, TaskCompleteRequest, TaskFailRequest,
-    TaskGetRequest, TaskTouchRequest, TasksGetRequest, TopicGetRequest, TopicPublishRequest,
-    TopicsGetRequest, TraceSamplerGetRequest, TraceSamplerSetRequest, TrustedKeyDeleteRequest,
-    TrustedKeyInvalidateRequest, TrustedKeyReactivateRequest, TrustedKeyRegisterRequest,
-    TrustedKeysGetRequest, WorkerDeregisterRequest, WorkerDrainRequest, WorkerGetRequest,
-    WorkerHeartbeatRequest, WorkerRegisterRequest, WorkersGetRequest, WorkflowExplainRequest,
+    MessageCreateRequest, MessageDeleteRequest, MessageGetRequest, NodesGetRequest,
+    OidcProviderDeleteRequest, OidcProviderInvalidateRequest, OidcProviderReactivateRequest,
+    OidcProviderRegisterRequest, OidcProviderUpdateRequest, OidcProvidersGetRequest,
+    OidcProvidersReloadRequest, PlanGetRequest, RunCancelRequest, RunDefinitionCreateRequest,
+    RunDefinitionDeleteRequest, RunDefinitionGetRequest, RunDefinitionSetEnabledRequest,
+    RunDefinitionValidateRequest, RunDefinitionsGetRequest, RunGetRequest, RunHistoryGetRequest,
+    RunHistorySubscribeRequest, RunSignalRequest, RunStartRequest, RunsGetRequest,
+    SnapshotCancelRequest, SnapshotGetRequest, SnapshotGetStatusRequest, TaskAwaitRequest,
+    TaskCompleteRequest, TaskFailRequest, TaskGetRequest, TaskTouchRequest, TasksGetRequest,
+    TopicGetRequest, TopicPublishRequest, TopicsGetRequest, TraceSamplerGetRequest,
+    TraceSamplerSetRequest, TrustedKeyDeleteRequest, TrustedKeyInvalidateRequest,
+    TrustedKeyReactivateRequest, TrustedKeyRegisterRequest, TrustedKeysGetRequest,
+    WorkerDeregisterRequest, WorkerDrainRequest, WorkerGetRequest, WorkerHeartbeatRequest,
+    WorkerRegisterRequest, WorkersGetRequest, WorkflowExplainRequest,
 };
 
 /// One REST route of one event type.
@@ -315,6 +316,7 @@ pub const SPELLINGS: &[Spelling] = &[
     spell(DELETE, "/message", MessageDeleteRequest, message::many, Value(message::all_deleted), &described::message::DELETE_ALL).taking(Limit::BY_STATUS),
     // The caller (`rest.md` §7).
     spell(GET, "/compute/members", ComputeMembersGetRequest, model::nothing, Value(members::members), &described::members::LIST),
+    spell(GET, "/nodes", NodesGetRequest, model::nothing, Value(nodes::nodes), &described::nodes::LIST),
     spell(GET, "/account", AccountGetRequest, model::nothing, Value(account::account), &described::message::ACCOUNT),
     spell(GET, "/clients", ClientsGetRequest, model::nothing, Value(clients::clients), &described::clients::LIST),
     spell(POST, "/clients", ClientCreateRequest, clients::create, Value(clients::credentials), &described::clients::CREATE).taking(Limit::SMALL),

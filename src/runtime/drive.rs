@@ -707,6 +707,7 @@ fn answered(call: &Call, called: Called, began: Instant) -> Answered {
                 Failed::Rejected(message) => CallError::Rejected { message, warnings },
                 Failed::TimedOut { after_ms } => CallError::TimedOut { after_ms },
                 Failed::Disconnected => CallError::Disconnected,
+                Failed::NotForwarded => CallError::NotForwarded,
                 Failed::NoMember { tags } => CallError::NoMember { tags },
                 Failed::TooMany { limit } => CallError::TooMany { limit },
             })

@@ -49,7 +49,7 @@ use crate::model::ChangeLevel;
 use crate::registry::Registry;
 #[cfg(test)]
 use crate::registry::Sealing;
-use crate::storage::{Attribution, Definitions, Storage};
+use crate::storage::{Attribution, Definitions, NodeRow, Storage};
 use crate::telemetry::measure::Step;
 use crate::wasm::Wasm;
 
@@ -241,11 +241,12 @@ impl Runtime {
                 CancellationToken::new(),
             ),
         };
-        Self::new(storage, registry, members, workers, clock, settings)
+        Self::new(storage, registry, members, workers, clock, settings, None)
     }
 }
 
 impl Runtime {
+    /// `signing` is the key with which all nodes of a cluster sign tokens.
     pub fn new(
         storage: Storage,
         registry: Registry,
@@ -253,6 +254,7 @@ impl Runtime {
         workers: Workers,
         clock: Clock,
         settings: Settings,
+        signing: Option<[u8; 32]>,
     ) -> Self {
         let Workers {
             channels,
@@ -260,6 +262,7 @@ impl Runtime {
             calls,
         } = workers;
         let plans = Arc::<runs::Plans>::default();
+        let signer = Signer::new(storage.node(), signing);
         Self(Arc::new(Inner {
             transactions: Arc::new(Transactions::new(Arc::clone(&plans))),
             storage,
@@ -276,7 +279,7 @@ impl Runtime {
             members,
             clock,
             settings,
-            signer: Signer::new(),
+            signer,
         }))
     }
 
@@ -303,6 +306,13 @@ impl Runtime {
         } else {
             UnknownPaths::Refused
         }
+    }
+
+    /// The other node on which the transaction of `token` is open; none if it is this one, or if
+    /// the token is not good.
+    pub fn elsewhere(&self, token: &str) -> Option<NodeRow> {
+        let (node, _) = self.0.signer.read(token, self.0.clock.now()).ok()?;
+        (node != self.0.signer.node()).then_some(node)
     }
 
     /// Checks whether a request of that tenant may join the transaction of `token`.

@@ -10,11 +10,13 @@ use sha2::Sha256;
 use super::Error;
 use crate::clock::Timestamp;
 use crate::id::{self, TransactionId};
+use crate::storage::NodeRow;
 
-/// Signs and verifies tokens. Every process has a new key, because no transaction outlives its
-/// process.
+/// Signs and verifies tokens. A process that is alone has a new key each time, because no
+/// transaction outlives its process; the nodes of a cluster have one, and a token names its node.
 pub(super) struct Signer {
     key: Hmac<Sha256>,
+    node: NodeRow,
 }
 
 /// The claims of a token.
@@ -43,7 +45,23 @@ struct Claims {
 }
 
 /// The name of the only node.
-const NODE: &str = "standalone";
+const ALONE: &str = "standalone";
+
+/// How tokens name a node.
+fn name(node: NodeRow) -> String {
+    if node == NodeRow::ALONE {
+        ALONE.to_owned()
+    } else {
+        node.0.to_string()
+    }
+}
+
+fn node(name: &str) -> Option<NodeRow> {
+    if name == ALONE {
+        return Some(NodeRow::ALONE);
+    }
+    name.parse().ok().map(NodeRow)
+}
 
 impl std::fmt::Debug for Signer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -52,16 +70,24 @@ impl std::fmt::Debug for Signer {
 }
 
 impl Signer {
-    pub(super) fn new() -> Self {
+    /// Signs as a node. `key` is that of a cluster.
+    pub(super) fn new(node: NodeRow, key: Option<[u8; 32]>) -> Self {
+        let key = key.unwrap_or_else(id::secret);
         Self {
-            key: Hmac::new_from_slice(&id::secret()).expect("any length of key will do"),
+            key: Hmac::new_from_slice(&key).expect("any length of key will do"),
+            node,
         }
+    }
+
+    /// The node that signs.
+    pub(super) const fn node(&self) -> NodeRow {
+        self.node
     }
 
     pub(super) fn sign(&self, ticket: Ticket, now: Timestamp, life: Duration) -> String {
         let life = i64::try_from(life.as_secs()).unwrap_or(i64::MAX);
         let claims = Claims {
-            n: NODE.to_owned(),
+            n: name(self.node),
             t: ticket.transaction.to_string(),
             l: ticket.level,
             a: ticket.attempt,
@@ -84,6 +110,11 @@ impl Signer {
     }
 
     pub(super) fn verify(&self, token: &str, now: Timestamp) -> Result<Ticket, Error> {
+        self.read(token, now).map(|(_, ticket)| ticket)
+    }
+
+    /// What a token says, and the node that has signed it.
+    pub(super) fn read(&self, token: &str, now: Timestamp) -> Result<(NodeRow, Ticket), Error> {
         let decode = |text: &str| {
             URL_SAFE_NO_PAD
                 .decode(text)
@@ -100,11 +131,12 @@ impl Signer {
         if claims.e <= now.millis() / 1_000 {
             return Err(Error::TokenExpired);
         }
-        Ok(Ticket {
+        let ticket = Ticket {
             transaction: claims.t.parse().map_err(|_| Error::TokenMalformed)?,
             level: claims.l,
             attempt: claims.a,
-        })
+        };
+        Ok((node(&claims.n).ok_or(Error::TokenMalformed)?, ticket))
     }
 }
 
@@ -114,7 +146,7 @@ mod tests {
 
     #[test]
     fn only_a_token_of_this_server_that_has_not_expired_is_taken() {
-        let signer = Signer::new();
+        let signer = Signer::new(NodeRow::ALONE, None);
         let ticket = Ticket {
             transaction: TransactionId::fresh(),
             level: 2,
@@ -144,8 +176,27 @@ mod tests {
             );
         }
         assert!(matches!(
-            Signer::new().verify(&token, at(100)),
+            Signer::new(NodeRow::ALONE, None).verify(&token, at(100)),
             Err(Error::TokenMalformed)
         ));
+    }
+
+    #[test]
+    fn a_node_of_a_cluster_understands_the_tokens_of_the_others() {
+        let (one, other) = (NodeRow(3), NodeRow(4));
+        let ticket = Ticket {
+            transaction: TransactionId::fresh(),
+            level: 0,
+            attempt: 1,
+        };
+        let now = Timestamp::from_micros(0);
+        let token = Signer::new(one, Some([7; 32])).sign(ticket, now, Duration::from_secs(9));
+        let read = Signer::new(other, Some([7; 32])).read(&token, now);
+        assert_eq!(read.ok(), Some((one, ticket)));
+        assert!(
+            Signer::new(other, Some([8; 32]))
+                .verify(&token, now)
+                .is_err()
+        );
     }
 }

@@ -85,16 +85,24 @@ impl Storage {
         match self.0.database.beat(*own).await {
             Ok(Some(nodes)) => self.0.nodes.know(nodes),
             Ok(None) => match self.0.database.enter_again(*own, entry).await {
-                Ok(true) => warn!(
-                    node = %entry.name,
-                    "this node has not reached the database for so long that it was removed from the list of nodes; it is back"
-                ),
+                Ok(true) => {
+                    self.0.nodes.enter_again();
+                    warn!(
+                        node = %entry.name,
+                        "this node has not reached the database for so long that it was removed from the list of nodes; it is back"
+                    );
+                }
                 Ok(false) => return Err(NameTaken(Arc::clone(&entry.name))),
                 Err(error) => debug!(%error, "the beat of this node failed"),
             },
             Err(error) => debug!(%error, "the beat of this node failed"),
         }
         Ok(())
+    }
+
+    /// How often this process was removed from the list of nodes, with its members, and is back.
+    pub fn entered(&self) -> u64 {
+        self.0.nodes.entered()
     }
 
     /// Removes this process from the list of nodes, with its members.

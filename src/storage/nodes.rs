@@ -1,7 +1,10 @@
 //! What this process knows of those that use the same database.
 
 use std::{
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -13,6 +16,8 @@ use super::port::{Node, NodeEntry, NodeRow};
 #[derive(Debug, Default)]
 pub(super) struct Nodes {
     own: OnceLock<(NodeRow, NodeEntry)>,
+    /// How often this process has entered.
+    entered: AtomicU64,
     /// All nodes at the last beat, and when that was. A mutex, not a task: it is held for a copy.
     known: Mutex<(Arc<[Node]>, Option<Instant>)>,
 }
@@ -26,6 +31,16 @@ impl Nodes {
     /// This process has entered; the number it has. It enters once.
     pub(super) fn enter(&self, row: NodeRow, entry: NodeEntry) -> NodeRow {
         self.own.get_or_init(|| (row, entry)).0
+    }
+
+    /// This process has entered again, after it was removed.
+    pub(super) fn enter_again(&self) {
+        self.entered.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How often this process has entered again.
+    pub(super) fn entered(&self) -> u64 {
+        self.entered.load(Ordering::Relaxed)
     }
 
     /// All nodes as they are now.

@@ -1,8 +1,19 @@
 //! Several processes over one `PostgreSQL` database.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
-use crate::support::{Server, backend, database::Database};
+use futures_util::StreamExt as _;
+use interlock::event::{frame::Frame, proto::peers::peers_client::PeersClient};
+use prost::Message as _;
+use serde_json::{Value, json};
+
+use crate::support::{
+    Member, Reply, Rest, Server, backend, code, database::Database, get, governed_model,
+    locked_model, new_entity, payload_of, processed_by, request, sync_processor,
+};
 
 /// What all tests of clusters share.
 const SECRET: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
@@ -39,7 +50,7 @@ fn node(database: &Database, name: &str) -> Server {
 #[tokio::test]
 async fn processes_are_listed_while_they_live_and_leave_when_they_stop() {
     let database = Database::new(backend::migrate);
-    let (mut one, two) = (process(&database, &[]), node(&database, "two"));
+    let (mut one, mut two) = (process(&database, &[]), node(&database, "two"));
     assert_eq!(database.execute("select count(*) from node"), "2");
     let address = database.execute("select address from node where name = 'two'");
     assert_eq!(address, format!("http://localhost:{}", two.grpc.port()));
@@ -51,6 +62,8 @@ async fn processes_are_listed_while_they_live_and_leave_when_they_stop() {
         database.execute("select string_agg(name, ',') from node"),
         "two"
     );
+    assert_eq!(two.stop().await, Some(0));
+    assert_eq!(database.execute("select count(*) from node"), "0");
 }
 
 #[tokio::test]
@@ -70,4 +83,222 @@ async fn a_process_that_starts_with_a_name_in_use_takes_it_over() {
         database.execute("select address from node"),
         format!("http://localhost:{}", second.grpc.port())
     );
+}
+
+/// What the tests below have: three nodes over one database, and two models, of which the entities
+/// of one are processed by a member.
+struct Scene {
+    database: Database,
+    a: Server,
+    b: Server,
+    c: Server,
+    doc: Value,
+    other: Value,
+}
+
+async fn scene() -> Scene {
+    let database = Database::new(backend::migrate);
+    let [a, b, c] = ["a", "b", "c"].map(|name| node(&database, name));
+    let connection = a.connect().await;
+    let processor = sync_processor("p", json!({"calculationNodesTags": "red"}));
+    let doc = governed_model(
+        &connection,
+        "doc",
+        json!({"n": 1, "seen": "x"}),
+        processed_by(json!([processor])),
+    )
+    .await;
+    let other = locked_model(&connection, "other", json!({"n": 1})).await;
+    Scene {
+        database,
+        a,
+        b,
+        c,
+        doc,
+        other,
+    }
+}
+
+fn said(server: &Server) -> String {
+    server.log.lock().expect("no panic").join("\n")
+}
+
+#[tokio::test]
+async fn a_create_at_one_node_calls_a_member_of_another_whose_callback_lands_on_a_third() {
+    let scene = scene().await;
+    let member = Member::join(&scene.c, &["red"]).await;
+    let (grpc, rest) = (Arc::new(scene.b.connect().await), Rest::new(scene.b.http));
+    let other = scene.other.clone();
+    let served = member.serve(move |call, _| {
+        let (grpc, rest, other) = (Arc::clone(&grpc), rest.clone(), other.clone());
+        async move {
+            let token = [("cyodatxtoken", call.token())];
+            let made = new_entity(&other, &json!({"n": 7}));
+            let made = grpc.call_with("EntityCreateRequest", made, &token).await;
+            assert_eq!(
+                made["transactionInfo"]["transactionId"], call.payload["transactionId"],
+                "the transaction of the caller: {made}"
+            );
+            let id = made["transactionInfo"]["entityIds"][0].clone();
+            let read = json!({"entityId": id});
+            let seen = grpc
+                .call_with("EntityGetRequest", read.clone(), &token)
+                .await;
+            assert_eq!(seen["payload"]["data"], json!({"n": 7}));
+            assert_eq!(
+                grpc.fails("EntityGetRequest", read).await,
+                "ENTITY_NOT_FOUND"
+            );
+            let all = json!({"id": "x", "model": other});
+            let all = grpc.all_with("EntityGetAllRequest", all, &token).await;
+            assert_eq!(all.len(), 1, "answers of many items are carried: {all:?}");
+            let missing = json!({"entityId": "00000000-0000-0000-0000-000000000001"});
+            let failed = grpc.call_with("EntityGetRequest", missing, &token).await;
+            assert_eq!(code(&failed), "ENTITY_NOT_FOUND", "so are failures");
+            let rest = rest.with("x-tx-token", call.token());
+            let second = rest.create("other", r#"{"n": 8}"#).await;
+            let seen = rest.get(&format!("/api/entity/{second}")).await.ok();
+            assert_eq!(seen["data"], json!({"n": 8}));
+            assert_eq!(rest.get("/api/entity/nothing").await.status, 400);
+            Reply::Data(json!({"n": 1, "seen": [id, second]}))
+        }
+    });
+    let connection = scene.a.connect().await;
+    let made = new_entity(&scene.doc, &json!({"n": 1}));
+    let made = connection.call("EntityCreateRequest", made).await;
+    assert!(!served.is_finished(), "the member failed: {made}");
+    let id = made["transactionInfo"]["entityIds"][0]
+        .as_str()
+        .expect("an id");
+    let entity = get(&connection, id).await;
+    for second in entity["data"]["seen"].as_array().expect("ids") {
+        let second = get(&connection, second.as_str().expect("an id")).await;
+        assert_eq!(
+            second["meta"]["transactionId"], entity["meta"]["transactionId"],
+            "one transaction"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_member_that_joins_at_another_node_while_a_call_waits_is_called() {
+    let scene = scene().await;
+    let connection = scene.a.connect().await;
+    let made = request(
+        "EntityCreateRequest",
+        &connection.fresh_id(),
+        new_entity(&scene.doc, &json!({"n": 1})),
+    );
+    let mut answers = connection.begin(made).await;
+    let member = Member::join(&scene.c, &["red", "blue"]).await;
+    let call = member.next().await;
+    assert_eq!(call.processor(), "p");
+    member.reply(&call, Reply::Data(json!({"n": 2}))).await;
+    let answer = payload_of(&answers.recv().await.expect("an answer"));
+    assert_eq!(answer["success"], true, "{answer}");
+}
+
+#[tokio::test]
+async fn a_node_that_is_killed_with_a_call_fails_the_call() {
+    let mut scene = scene().await;
+    let connection = scene.a.connect().await;
+    let member = Member::join(&scene.c, &["red"]).await;
+    let made = request(
+        "EntityCreateRequest",
+        &connection.fresh_id(),
+        new_entity(&scene.doc, &json!({"n": 1})),
+    );
+    let mut answers = connection.begin(made).await;
+    member.next().await;
+    scene.c.kill();
+    let answer = payload_of(&answers.recv().await.expect("an answer"));
+    assert_eq!(code(&answer), "COMPUTE_MEMBER_DISCONNECTED", "{answer}");
+}
+
+#[tokio::test]
+async fn a_transaction_whose_node_is_gone_is_unavailable() {
+    let mut scene = scene().await;
+    let connection = scene.a.connect().await;
+    let member = Member::join(&scene.c, &["red"]).await;
+    let made = request(
+        "EntityCreateRequest",
+        &connection.fresh_id(),
+        new_entity(&scene.doc, &json!({"n": 1})),
+    );
+    let _answers = connection.begin(made).await;
+    let call = member.next().await;
+    scene.a.kill();
+    let made = new_entity(&scene.other, &json!({"n": 7}));
+    let token = [("cyodatxtoken", call.token())];
+    let grpc = scene.b.connect().await;
+    let answer = grpc.call_with("EntityCreateRequest", made, &token).await;
+    assert_eq!(code(&answer), "TRANSACTION_NODE_UNAVAILABLE", "{answer}");
+    let rest = Rest::new(scene.b.http).with("x-tx-token", call.token());
+    let body = r#"{"n": 8}"#;
+    let refused = rest.post("/api/entity/JSON/other/1", body).await;
+    refused.refused_for_now(503, "TRANSACTION_NODE_UNAVAILABLE");
+}
+
+#[tokio::test]
+async fn a_node_with_another_secret_gets_no_calls() {
+    let scene = scene().await;
+    let other = "ff".repeat(32);
+    let settings = [
+        ("CYODA_CLUSTER_ENABLED", "true"),
+        ("CYODA_NODE_ID", "d"),
+        ("CYODA_HMAC_SECRET", other.as_str()),
+    ];
+    let d = process(&scene.database, &settings);
+    let _member = Member::join(&d, &["red"]).await;
+    let connection = scene.a.connect().await;
+    let made = new_entity(&scene.doc, &json!({"n": 1}));
+    // Until the member is in the database there is none.
+    until("the call is to be forwarded", async || {
+        let failed = connection.fails("EntityCreateRequest", made.clone()).await;
+        failed == "DISPATCH_FORWARD_FAILED"
+    })
+    .await;
+    assert!(said(&scene.a).contains("CYODA_HMAC_SECRET"));
+}
+
+#[tokio::test]
+async fn a_node_of_another_version_is_refused_by_name() {
+    #[derive(Clone, PartialEq, prost::Message)]
+    struct Hello {
+        #[prost(string, tag = "1")]
+        version: String,
+        #[prost(int64, tag = "2")]
+        number: i64,
+        #[prost(string, tag = "3")]
+        name: String,
+        #[prost(bytes = "vec", tag = "4")]
+        nonce: Vec<u8>,
+    }
+    let database = Database::new(backend::migrate);
+    let server = node(&database, "a");
+    let address = format!("http://{}", server.grpc);
+    let mut client = PeersClient::connect(address).await.expect("connects");
+    let hello = Hello {
+        version: "99.0.0".to_owned(),
+        number: 7,
+        name: "newer".to_owned(),
+        nonce: vec![1; 32],
+    };
+    let hello = Frame(hello.encode_to_vec().into());
+    let said_by_it = futures_util::stream::iter([hello]).chain(futures_util::stream::pending());
+    let mut answers = client
+        .link(said_by_it)
+        .await
+        .expect("a stream")
+        .into_inner();
+    answers
+        .message()
+        .await
+        .expect("an answer")
+        .expect("a welcome");
+    let status = answers.message().await.expect_err("refused");
+    for part in ["newer", "99.0.0", env!("CARGO_PKG_VERSION")] {
+        assert!(status.message().contains(part), "{status}");
+    }
+    assert!(said(&server).contains("99.0.0"), "the log says so, too");
 }

@@ -38,6 +38,7 @@ pub(crate) fn example(kind: &str, model: &Value, id: &str) -> Value {
         | "ClientsGetRequest"
         | "ComputeMembersGetRequest"
         | "LogLevelGetRequest"
+        | "NodesGetRequest"
         | "OidcProvidersGetRequest"
         | "OidcProvidersReloadRequest"
         | "TraceSamplerGetRequest"

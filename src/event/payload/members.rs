@@ -42,7 +42,7 @@ pub struct Member {
     pub member_id: AsText<MemberId>,
     pub tags: Vec<String>,
     /// The process it is connected to.
-    pub node: &'static str,
+    pub node: Arc<str>,
     pub joined_at: AsText<Timestamp>,
     /// How many calls are out.
     pub in_flight: usize,

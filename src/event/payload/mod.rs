@@ -24,6 +24,7 @@ pub mod managers;
 pub mod members;
 pub mod message;
 pub mod model;
+pub mod nodes;
 mod object;
 pub mod paging;
 pub mod providers;

@@ -209,7 +209,7 @@ pub struct SnapshotProgress {
 }
 
 /// Which of how many entities are on a page.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Page {
     pub number: i64,

@@ -22,6 +22,7 @@ pub(super) mod managers;
 pub(super) mod members;
 pub(super) mod message;
 pub(super) mod model;
+pub(super) mod nodes;
 pub(super) mod oauth;
 pub(super) mod operators;
 pub(super) mod parameter;

@@ -16,6 +16,7 @@ pub(super) mod managers;
 pub(super) mod members;
 pub(super) mod message;
 pub(super) mod model;
+pub(super) mod nodes;
 pub(super) mod providers;
 pub(super) mod runs;
 pub(super) mod sagas;

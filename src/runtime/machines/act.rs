@@ -165,7 +165,7 @@ impl Runtime {
                     format!("no compute member with the tags [{tags}] is connected; start one");
                 Err(Failure::new(Code::ConnectorUnavailable, message))
             }
-            Err(Failed::TimedOut { .. } | Failed::Disconnected) => {
+            Err(Failed::TimedOut { .. } | Failed::Disconnected | Failed::NotForwarded) => {
                 let message = format!("the member of the connector {name} has not answered");
                 Err(Failure::new(Code::ConnectorUnavailable, message))
             }

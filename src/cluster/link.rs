@@ -1,0 +1,349 @@
+//! A stream between two nodes: the requests of both to each other, side by side.
+//!
+//! Everything on it is bounded: what is sent in bytes, a request's answers by what was read of
+//! them, so that one that is read slowly does not keep the others. A peer that says nothing for a
+//! while is gone; then every request on the stream has failed.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use bytes::Bytes;
+use futures_util::{StreamExt as _, stream::BoxStream};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore, mpsc},
+    time::{MissedTickBehavior, interval, timeout},
+};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use super::{
+    Pipe,
+    frame::{Frame, What},
+    handshake::{Introduction, Met},
+    seal::Seal,
+};
+
+/// How many answers of a request may be unread.
+const UNREAD_MAX: usize = 32;
+
+/// After how many answers the other node is told that they were read.
+const CREDIT_AT: u32 = 8;
+
+/// How many bytes may wait to be sent.
+const BYTES_MAX: usize = 32 << 20;
+
+/// What a message counts for at least.
+const BYTES_LEAST: usize = 1 << 10;
+
+/// How many requests of a peer are worked on at once.
+const SERVED_MAX: usize = 16_384;
+
+/// How often a node says that it is there.
+const PING: Duration = Duration::from_secs(3);
+
+/// How long a peer may say nothing.
+const SILENCE_MAX: Duration = Duration::from_secs(10);
+
+/// Answers the requests of peers. The stream of answers is dropped once nobody wants them.
+pub(super) type Serve =
+    Arc<dyn Fn(What, Bytes, CancellationToken) -> BoxStream<'static, Bytes> + Send + Sync>;
+
+/// A stream to a peer.
+pub(super) struct Link {
+    pub(super) peer: Introduction,
+    out: mpsc::UnboundedSender<Outgoing>,
+    room: Arc<Semaphore>,
+    /// A mutex, not a task: it is held for a look-up.
+    asked: Mutex<HashMap<u64, mpsc::Sender<Item>>>,
+    next: AtomicU64,
+    over: CancellationToken,
+}
+
+/// A frame on its way, with its part of the bytes that may wait.
+struct Outgoing(Frame, Option<OwnedSemaphorePermit>);
+
+#[derive(Debug)]
+enum Item {
+    One(Bytes),
+    End,
+}
+
+/// The stream to the peer has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the other node has gone")]
+pub struct Gone;
+
+/// The answers to a request. Dropping them cancels it.
+pub struct Answers {
+    link: Arc<Link>,
+    number: u64,
+    items: mpsc::Receiver<Item>,
+    read: u32,
+    is_over: bool,
+}
+
+impl std::fmt::Debug for Answers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Answers({})", self.number)
+    }
+}
+
+impl std::fmt::Debug for Link {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Link({})", self.peer.name)
+    }
+}
+
+impl Answers {
+    /// The next answer; none after the last.
+    pub async fn next(&mut self) -> Result<Option<Bytes>, Gone> {
+        if self.is_over {
+            return Ok(None);
+        }
+        match self.items.recv().await {
+            Some(Item::One(item)) => {
+                self.read += 1;
+                if self.read == CREDIT_AT {
+                    self.link.say(Frame::Credit(self.number, self.read));
+                    self.read = 0;
+                }
+                Ok(Some(item))
+            }
+            Some(Item::End) => {
+                self.is_over = true;
+                Ok(None)
+            }
+            None => {
+                self.is_over = true;
+                Err(Gone)
+            }
+        }
+    }
+}
+
+impl Drop for Answers {
+    fn drop(&mut self) {
+        let was_asked = self.link.lock().remove(&self.number).is_some();
+        if was_asked {
+            self.link.say(Frame::Cancel(self.number));
+        }
+    }
+}
+
+impl Link {
+    /// Begins the stream; it is worked on under the tracker.
+    pub(super) fn start(
+        met: Met,
+        pipe: Pipe,
+        serve: Serve,
+        tasks: &TaskTracker,
+        stop: &CancellationToken,
+    ) -> Arc<Self> {
+        let (out, outgoing) = mpsc::unbounded_channel();
+        let link = Arc::new(Self {
+            peer: met.peer,
+            out,
+            room: Arc::new(Semaphore::new(BYTES_MAX)),
+            asked: Mutex::default(),
+            next: AtomicU64::new(1),
+            over: stop.child_token(),
+        });
+        let over = link.over.clone();
+        let writing = write(outgoing, pipe.outgoing, met.seal);
+        let ending = link.clone();
+        tasks.spawn(async move {
+            over.run_until_cancelled(writing).await;
+            ending.end();
+        });
+        let reading = Arc::clone(&link).read(pipe.incoming, met.open, serve, tasks.clone());
+        let (over, ending) = (link.over.clone(), Arc::clone(&link));
+        tasks.spawn(async move {
+            over.run_until_cancelled(reading).await;
+            ending.end();
+        });
+        link
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<u64, mpsc::Sender<Item>>> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.over.is_cancelled()
+    }
+
+    /// Returns once the stream has ended.
+    pub(super) async fn ended(&self) {
+        self.over.cancelled().await;
+    }
+
+    /// Ends the stream, and with it every request on it.
+    pub(super) fn end(&self) {
+        self.over.cancel();
+        // Dropping the senders fails the requests.
+        self.lock().clear();
+    }
+
+    /// Sends a small frame at once.
+    fn say(&self, frame: Frame) {
+        // If nobody writes any more, the stream has ended.
+        let _ = self.out.send(Outgoing(frame, None));
+    }
+
+    /// Sends a frame once there is room for its bytes.
+    async fn send(&self, frame: Frame) -> Result<(), Gone> {
+        let bytes = frame.len().clamp(BYTES_LEAST, BYTES_MAX);
+        let room = Arc::clone(&self.room);
+        let taking = room.acquire_many_owned(u32::try_from(bytes).unwrap_or(u32::MAX));
+        let permit = self.over.run_until_cancelled(taking).await;
+        let permit = permit.ok_or(Gone)?.map_err(|_| Gone)?;
+        self.out
+            .send(Outgoing(frame, Some(permit)))
+            .map_err(|_| Gone)
+    }
+
+    /// Asks the peer for something.
+    pub(super) async fn ask(self: &Arc<Self>, what: What, body: Bytes) -> Result<Answers, Gone> {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        // One more for the end.
+        let (items, answers) = mpsc::channel(UNREAD_MAX + 1);
+        self.lock().insert(number, items);
+        let answers = Answers {
+            link: Arc::clone(self),
+            number,
+            items: answers,
+            read: 0,
+            is_over: false,
+        };
+        if self.is_over() {
+            return Err(Gone);
+        }
+        self.send(Frame::Ask(number, what, body)).await?;
+        Ok(answers)
+    }
+
+    async fn read(
+        self: Arc<Self>,
+        mut incoming: BoxStream<'static, Result<Bytes, String>>,
+        mut open: Seal,
+        serve: Serve,
+        tasks: TaskTracker,
+    ) {
+        let served: Arc<Mutex<HashMap<u64, Served>>> = Arc::default();
+        while let Ok(Some(Ok(sealed))) = timeout(SILENCE_MAX, incoming.next()).await {
+            let frame = open
+                .open(&sealed)
+                .and_then(|bytes| Frame::decode(bytes.into()));
+            let Some(frame) = frame else {
+                tracing::error!(peer = %self.peer.name, "a message of another node could not be opened, so the stream to it ends");
+                return;
+            };
+            match frame {
+                Frame::Ask(number, what, body) => {
+                    let request = Served {
+                        cancel: self.over.child_token(),
+                        credit: Arc::new(Semaphore::new(UNREAD_MAX)),
+                    };
+                    let mut all = served.lock().unwrap_or_else(PoisonError::into_inner);
+                    if all.len() >= SERVED_MAX {
+                        self.say(Frame::End(number));
+                        continue;
+                    }
+                    all.insert(number, request.clone());
+                    drop(all);
+                    let answers = serve(what, body, request.cancel.clone());
+                    let (link, served) = (Arc::clone(&self), Arc::clone(&served));
+                    tasks.spawn(async move {
+                        let answering = link.answer(number, answers, &request);
+                        request.cancel.run_until_cancelled(answering).await;
+                        request.cancel.cancel();
+                        served
+                            .lock()
+                            .unwrap_or_else(PoisonError::into_inner)
+                            .remove(&number);
+                    });
+                }
+                Frame::Cancel(number) => {
+                    let all = served.lock().unwrap_or_else(PoisonError::into_inner);
+                    if let Some(request) = all.get(&number) {
+                        request.cancel.cancel();
+                    }
+                }
+                Frame::Credit(number, count) => {
+                    let all = served.lock().unwrap_or_else(PoisonError::into_inner);
+                    if let Some(request) = all.get(&number) {
+                        let count = usize::try_from(count).unwrap_or(UNREAD_MAX);
+                        request.credit.add_permits(count.min(UNREAD_MAX));
+                    }
+                }
+                Frame::Item(number, item) => {
+                    let asked = self.lock().get(&number).cloned();
+                    // A peer that sends more than was read is not one of ours.
+                    if let Some(Err(mpsc::error::TrySendError::Full(_))) =
+                        asked.map(|asked| asked.try_send(Item::One(item)))
+                    {
+                        return;
+                    }
+                }
+                Frame::End(number) => {
+                    if let Some(asked) = self.lock().remove(&number) {
+                        let _ = asked.try_send(Item::End);
+                    }
+                }
+                Frame::Ping => {}
+            }
+        }
+    }
+
+    async fn answer(&self, number: u64, mut answers: BoxStream<'static, Bytes>, to: &Served) {
+        while let Some(item) = answers.next().await {
+            let Ok(credit) = to.credit.acquire().await else {
+                return;
+            };
+            credit.forget();
+            if self.send(Frame::Item(number, item)).await.is_err() {
+                return;
+            }
+        }
+        self.say(Frame::End(number));
+    }
+}
+
+/// A request of the peer that is worked on.
+#[derive(Clone)]
+struct Served {
+    cancel: CancellationToken,
+    /// How many more answers may be sent.
+    credit: Arc<Semaphore>,
+}
+
+/// Seals what is to be sent, and says now and then that this node is there.
+async fn write(
+    mut frames: mpsc::UnboundedReceiver<Outgoing>,
+    to: mpsc::Sender<Result<Bytes, String>>,
+    mut seal: Seal,
+) {
+    let mut pings = interval(PING);
+    pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        let Outgoing(frame, permit) = tokio::select! {
+            frame = frames.recv() => match frame {
+                Some(frame) => frame,
+                None => return,
+            },
+            _ = pings.tick() => Outgoing(Frame::Ping, None),
+        };
+        let Some(sealed) = seal.seal(&frame.encode()) else {
+            return;
+        };
+        if to.send(Ok(sealed.into())).await.is_err() {
+            return;
+        }
+        drop(permit);
+    }
+}

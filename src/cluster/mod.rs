@@ -1,0 +1,329 @@
+//! Nodes that share one database: how they reach each other.
+//!
+//! May use: [`crate::id`], [`crate::clock`], [`crate::entity`], [`crate::callout`],
+//! [`crate::storage`], [`crate::compute`].
+//! Which nodes and members there are is in the database; here is the stream between two nodes. It
+//! is opened towards a node when that is first needed, serves both directions, and is encrypted
+//! and authenticated by the secret that all nodes share. Calls to members of other nodes and
+//! requests that belong to a transaction of another node go over it.
+
+mod call;
+mod frame;
+mod handshake;
+mod link;
+mod members;
+mod seal;
+mod secret;
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use futures_util::{
+    StreamExt as _,
+    future::BoxFuture,
+    stream::{self, BoxStream},
+};
+use tokio::time::{Instant, timeout};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tracing::{info, warn};
+
+use crate::compute::Members;
+use crate::storage::{NodeRow, Storage};
+
+pub use link::Answers;
+pub use secret::Secret;
+
+use frame::What;
+use handshake::{Introduction, Met};
+use link::Link;
+
+/// How long a node that could not be reached is not tried again.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// How long opening a stream may take.
+const OPENING_MAX: Duration = Duration::from_secs(10);
+
+/// What a node of a cluster needs.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub secret: Secret,
+    /// How long another node may take to take a call over.
+    pub forward_timeout: Duration,
+    /// How long the first answer to a carried request may take.
+    pub proxy_timeout: Duration,
+}
+
+/// A stream to a peer, whatever carries it.
+pub struct Pipe {
+    pub incoming: BoxStream<'static, Result<Bytes, String>>,
+    /// An error is the last that is sent.
+    pub outgoing: tokio::sync::mpsc::Sender<Result<Bytes, String>>,
+}
+
+/// Opens streams to addresses.
+pub trait Dial: std::fmt::Debug + Send + Sync {
+    fn dial(&self, address: Arc<str>) -> BoxFuture<'static, Result<Pipe, String>>;
+}
+
+/// Answers carried requests.
+pub type Carrier = Arc<dyn Fn(Bytes, CancellationToken) -> BoxStream<'static, Bytes> + Send + Sync>;
+
+/// Why a stream to a peer was not begun.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum Refused {
+    #[error(
+        "node {peer} has version {theirs}, this node has version {ours}; nodes of different versions do not work together, upgrade the older one"
+    )]
+    Version {
+        peer: String,
+        theirs: String,
+        ours: String,
+    },
+    #[error(
+        "node {peer} does not have the secret of this cluster; set the same CYODA_HMAC_SECRET at all nodes"
+    )]
+    Secret { peer: String },
+    #[error("it is not a node of a cluster, or of another version")]
+    Unreadable,
+    #[error("{0}")]
+    Away(String),
+}
+
+/// The node cannot be reached.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("node {0} cannot be reached")]
+pub struct Unreached(pub i64);
+
+/// The other nodes. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Cluster(Arc<Inner>);
+
+struct Inner {
+    storage: Storage,
+    members: Members,
+    settings: Settings,
+    own: Introduction,
+    dial: Box<dyn Dial>,
+    /// A mutex, not a task: it is held for a look-up.
+    peers: Mutex<HashMap<NodeRow, Arc<Peer>>>,
+    events: OnceLock<Carrier>,
+    requests: OnceLock<Carrier>,
+    known: members::Known,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+}
+
+/// What is known of the way to another node.
+#[derive(Debug, Default)]
+struct Peer {
+    /// A mutex, not a task: it is held for a look-up.
+    link: Mutex<Option<Arc<Link>>>,
+    /// Held while a stream is opened; when that failed last.
+    opening: tokio::sync::Mutex<Option<Instant>>,
+}
+
+impl std::fmt::Debug for Inner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Cluster({})", self.own.name)
+    }
+}
+
+impl Peer {
+    fn lock(&self) -> MutexGuard<'_, Option<Arc<Link>>> {
+        self.link.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn link(&self) -> Option<Arc<Link>> {
+        self.lock().clone().filter(|link| !link.is_over())
+    }
+}
+
+impl Cluster {
+    /// A node, after it has entered the list of nodes.
+    pub fn new(
+        storage: Storage,
+        members: Members,
+        settings: Settings,
+        name: &str,
+        dial: impl Dial + 'static,
+        tasks: TaskTracker,
+        stop: CancellationToken,
+    ) -> Self {
+        let own = Introduction {
+            number: storage.node().0,
+            name: name.to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        };
+        Self(Arc::new(Inner {
+            storage,
+            members,
+            settings,
+            own,
+            dial: Box::new(dial),
+            peers: Mutex::default(),
+            events: OnceLock::new(),
+            requests: OnceLock::new(),
+            known: members::Known::default(),
+            tasks,
+            stop,
+        }))
+    }
+
+    /// From now on carried events, and carried requests of REST, are answered so.
+    pub fn answer_with(&self, events: Carrier, requests: Carrier) {
+        // They are set once, at the start.
+        let _ = self.0.events.set(events);
+        let _ = self.0.requests.set(requests);
+    }
+
+    /// The name of this node.
+    pub fn name(&self) -> &str {
+        &self.0.own.name
+    }
+
+    /// How long the first answer to a carried request may take.
+    pub fn proxy_timeout(&self) -> Duration {
+        self.0.settings.proxy_timeout
+    }
+
+    /// Carries an event to the node of its transaction.
+    pub async fn carry_event(&self, node: NodeRow, event: Bytes) -> Result<Answers, Unreached> {
+        self.ask(node, What::Event, event).await
+    }
+
+    /// Carries a request of REST to the node of its transaction.
+    pub async fn carry_request(&self, node: NodeRow, request: Bytes) -> Result<Answers, Unreached> {
+        self.ask(node, What::Http, request).await
+    }
+
+    async fn ask(&self, node: NodeRow, what: What, body: Bytes) -> Result<Answers, Unreached> {
+        let link = self.link(node).await?;
+        link.ask(what, body).await.map_err(|_| Unreached(node.0))
+    }
+
+    fn peers(&self) -> MutexGuard<'_, HashMap<NodeRow, Arc<Peer>>> {
+        self.0.peers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn peer(&self, node: NodeRow) -> Arc<Peer> {
+        Arc::clone(self.peers().entry(node).or_default())
+    }
+
+    /// The stream to a node, which is opened if there is none.
+    async fn link(&self, node: NodeRow) -> Result<Arc<Link>, Unreached> {
+        let peer = self.peer(node);
+        if let Some(link) = peer.link() {
+            return Ok(link);
+        }
+        let mut failed = peer.opening.lock().await;
+        if let Some(link) = peer.link() {
+            return Ok(link);
+        }
+        if failed.is_some_and(|at| at.elapsed() < PAUSE) {
+            return Err(Unreached(node.0));
+        }
+        let opened = timeout(OPENING_MAX, self.open(node)).await;
+        let opened = opened.unwrap_or_else(|_| Err(Refused::Away("it takes too long".to_owned())));
+        match opened {
+            Ok(link) => {
+                *failed = None;
+                Ok(self.keep(&peer, link))
+            }
+            Err(refused) => {
+                warn!(node = node.0, "another node cannot be reached: {refused}");
+                *failed = Some(Instant::now());
+                Err(Unreached(node.0))
+            }
+        }
+    }
+
+    async fn open(&self, node: NodeRow) -> Result<Arc<Link>, Refused> {
+        let address = self.address(node).await;
+        let address = address.ok_or_else(|| Refused::Away("it is not live".to_owned()))?;
+        let dialled = self.0.dial.dial(address).await;
+        let mut pipe = dialled.map_err(Refused::Away)?;
+        let met = handshake::dial(&mut pipe, &self.0.settings.secret, &self.0.own).await?;
+        if met.peer.number != node.0 {
+            let other = met.peer.name;
+            return Err(Refused::Away(format!("node {other} is at its address")));
+        }
+        Ok(self.begin(met, pipe))
+    }
+
+    /// Where a live node is.
+    async fn address(&self, node: NodeRow) -> Option<Arc<str>> {
+        let known = self.0.storage.live_nodes();
+        if let Some(known) = known.into_iter().find(|known| known.row == node) {
+            return Some(known.address);
+        }
+        // It may have begun since the last beat.
+        let nodes = self.0.storage.nodes().await.ok()?;
+        let known = nodes.into_iter().find(|known| known.row == node)?;
+        known.is_live().then_some(known.address)
+    }
+
+    /// Takes a stream that a peer has opened; returns when it has ended.
+    pub async fn accept(&self, mut pipe: Pipe) {
+        let outgoing = pipe.outgoing.clone();
+        let met = handshake::accept(&mut pipe, &self.0.settings.secret, &self.0.own).await;
+        match met {
+            Ok(met) => {
+                let peer = self.peer(NodeRow(met.peer.number));
+                let link = self.begin(met, pipe);
+                drop(outgoing);
+                let link = self.keep(&peer, link);
+                link.ended().await;
+            }
+            Err(refused) => {
+                warn!("a node was refused: {refused}");
+                // If it is gone, it need not know.
+                let _ = outgoing.send(Err(refused.to_string())).await;
+            }
+        }
+    }
+
+    fn begin(&self, met: Met, pipe: Pipe) -> Arc<Link> {
+        info!(peer = %met.peer.name, number = met.peer.number, "the stream to another node has begun");
+        // Not this cluster itself: a stream would keep it, and it the stream.
+        let cluster = Arc::downgrade(&self.0);
+        let serve = move |what, body, cancel| match cluster.upgrade() {
+            Some(inner) => Self(inner).serve(what, body, cancel),
+            None => stream::empty().boxed(),
+        };
+        Link::start(met, pipe, Arc::new(serve), &self.0.tasks, &self.0.stop)
+    }
+
+    /// Keeps a stream for requests to that node, unless there is one already.
+    fn keep(&self, peer: &Peer, link: Arc<Link>) -> Arc<Link> {
+        let mut kept = peer.lock();
+        if kept.as_ref().is_none_or(|kept| kept.is_over()) {
+            *kept = Some(Arc::clone(&link));
+        }
+        drop(kept);
+        // Nodes that are gone have new numbers when they return.
+        self.peers()
+            .retain(|_, other| Arc::strong_count(other) > 1 || other.link().is_some());
+        link
+    }
+
+    fn serve(
+        self,
+        what: What,
+        body: Bytes,
+        cancel: CancellationToken,
+    ) -> BoxStream<'static, Bytes> {
+        let carrier = match what {
+            What::Call => return call::serve(self.0.members.clone(), &body),
+            What::Event => self.0.events.get(),
+            What::Http => self.0.requests.get(),
+        };
+        match carrier {
+            Some(carrier) => carrier(body, cancel),
+            None => stream::empty().boxed(),
+        }
+    }
+}
