@@ -5,12 +5,13 @@ use std::{
     sync::Arc,
 };
 
-use tokio::sync::{Mutex, Notify, mpsc, watch};
+use tokio::sync::{Notify, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::{
     Error, Storage,
     agenda::Agenda,
+    applied::{Applied, Pulses},
     backend::{self, Backend},
     cache::Cache,
     catalog::Catalog,
@@ -28,7 +29,6 @@ use super::{
     names::Names,
     past::Past,
     port::{Copied, CopyError, CopyProgress, Moved, Newest, Place, Progress, Settings},
-    pulse::{Applied, Pulses},
     recent::Recent,
     record_cache::RecordCache,
     room::Room,
@@ -138,8 +138,8 @@ impl Storage {
             room: Room::new(settings.queue_bytes),
             applied: Applied::new(newest),
             pulses: Pulses::default(),
-            index_turn: Mutex::default(),
-            instant_turn: Mutex::default(),
+            index_turn: Default::default(),
+            instant_turn: Default::default(),
             identities: watch::Sender::default(),
             health: Health::default(),
             agenda,
