@@ -375,9 +375,7 @@ impl Writer {
     pub(super) async fn take_turn(&mut self) -> Result<(), Failure> {
         match &mut self.kind {
             WriterKind::Postgres(writer) => writer.take_turn().await,
-            WriterKind::Sqlite(_) => Ok(()),
-            #[cfg(test)]
-            WriterKind::Simulated(_) => Ok(()),
+            _ => Ok(()),
         }
     }
 
@@ -385,9 +383,7 @@ impl Writer {
     pub(super) async fn end_turn(&mut self) -> Result<(), Failure> {
         match &mut self.kind {
             WriterKind::Postgres(writer) => writer.end_turn().await,
-            WriterKind::Sqlite(_) => Ok(()),
-            #[cfg(test)]
-            WriterKind::Simulated(_) => Ok(()),
+            _ => Ok(()),
         }
     }
 

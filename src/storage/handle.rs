@@ -10,6 +10,7 @@ use tokio::{
 use super::{
     Error,
     agenda::{Agenda, NextTask},
+    applied::{Applied, Pulses},
     backend::Backend,
     cache::Cache,
     catalog::Catalog,
@@ -26,7 +27,6 @@ use super::{
     nodes::Nodes,
     past::Past,
     port::{Definitions, Listed, TaskLine, TaskPage, TaskRef, TenantRow, Upkeep},
-    pulse::{Applied, Pulses},
     recent::Recent,
     record_cache::RecordCache,
     room::Room,

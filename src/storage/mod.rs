@@ -22,6 +22,7 @@
 
 mod adaptive;
 mod agenda;
+mod applied;
 mod as_of;
 mod backend;
 mod cache;

@@ -5,12 +5,13 @@ use std::{
     sync::Arc,
 };
 
-use tokio::sync::{Mutex, Notify, mpsc, watch};
+use tokio::sync::{Notify, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::{
     Error, Storage,
     agenda::Agenda,
+    applied::{Applied, Pulses},
     backend::{self, Backend},
     cache::Cache,
     catalog::Catalog,
@@ -29,7 +30,6 @@ use super::{
     nodes::Nodes,
     past::Past,
     port::{Copied, CopyError, CopyProgress, Moved, Newest, Place, Progress, Settings},
-    pulse::{Applied, Pulses},
     recent::Recent,
     record_cache::RecordCache,
     room::Room,
@@ -141,8 +141,8 @@ impl Storage {
             room: Room::new(settings.queue_bytes),
             applied: Applied::new(newest),
             pulses: Pulses::default(),
-            index_turn: Mutex::default(),
-            instant_turn: Mutex::default(),
+            index_turn: Default::default(),
+            instant_turn: Default::default(),
             identities: watch::Sender::default(),
             health: Health::default(),
             agenda,

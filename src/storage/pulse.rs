@@ -7,27 +7,15 @@
 //!
 //! Where no other process can write, nothing is asked.
 
-use std::{
-    sync::{
-        Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicI64, AtomicU64, Ordering},
-    },
-    time::Duration,
-};
+use std::time::Duration;
 
 use tokio::{
-    sync::{Notify, watch},
     task::JoinHandle,
     time::{Instant, MissedTickBehavior, interval, sleep_until},
 };
 use tracing::{error, info, warn};
 
-use super::{
-    Error, Storage,
-    backend::Pulser,
-    known_runs::AwaitingRun,
-    port::{Newest, Pulse},
-};
+use super::{Error, Storage, backend::Pulser, known_runs::AwaitingRun, port::Pulse};
 use crate::entity::Sequence;
 use crate::telemetry::measure;
 
@@ -36,113 +24,6 @@ const INTERVAL: Duration = Duration::from_secs(1);
 
 /// How much time is at least between two notifications of other processes.
 const BETWEEN_NOTICES: Duration = Duration::from_millis(5);
-
-/// The commit that everything in memory is as of.
-#[derive(Debug)]
-pub(super) struct Applied {
-    /// A mutex, not a task: held while the caches take over what one batch, or a pulse, brings.
-    newest: Mutex<Newest>,
-    /// The same sequence, for readers.
-    sequence: AtomicI64,
-}
-
-/// The right to change what is in memory.
-pub(super) struct Applying<'a> {
-    newest: MutexGuard<'a, Newest>,
-    sequence: &'a AtomicI64,
-}
-
-impl Applied {
-    pub(super) const fn new(newest: Newest) -> Self {
-        Self {
-            sequence: AtomicI64::new(newest.sequence.0),
-            newest: Mutex::new(newest),
-        }
-    }
-
-    pub(super) fn sequence(&self) -> Sequence {
-        Sequence(self.sequence.load(Ordering::Acquire))
-    }
-
-    pub(super) fn newest(&self) -> Newest {
-        *self.newest.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) fn begin(&self) -> Applying<'_> {
-        Applying {
-            newest: self.newest.lock().unwrap_or_else(PoisonError::into_inner),
-            sequence: &self.sequence,
-        }
-    }
-}
-
-impl Applying<'_> {
-    /// Whether a commit is later than all that was applied. One that is not was applied already,
-    /// with what other processes have committed since.
-    pub(super) fn is_news(&self, sequence: Sequence) -> bool {
-        self.newest.sequence < sequence
-    }
-
-    /// The caches have it all.
-    pub(super) fn finish(mut self, newest: Newest) {
-        if self.is_news(newest.sequence) {
-            *self.newest = newest;
-            self.sequence.store(newest.sequence.0, Ordering::Release);
-        }
-    }
-}
-
-/// Pulses that are wanted, and what became of them.
-#[derive(Debug)]
-pub(super) struct Pulses {
-    wanted: Notify,
-    /// Whether this process has committed something that others are to be notified of.
-    committed: Notify,
-    /// How many have begun.
-    begun: AtomicU64,
-    ended: watch::Sender<Ended>,
-}
-
-/// The last pulse that has ended.
-#[derive(Debug, Clone, Copy, Default)]
-struct Ended {
-    number: u64,
-    failed: bool,
-}
-
-impl Default for Pulses {
-    fn default() -> Self {
-        Self {
-            wanted: Notify::new(),
-            committed: Notify::new(),
-            begun: AtomicU64::new(0),
-            ended: watch::Sender::default(),
-        }
-    }
-}
-
-impl Pulses {
-    /// Waits for a pulse that begins from here on.
-    async fn next(&self) -> Result<(), Error> {
-        let mut ended = self.ended.subscribe();
-        // One that has begun may have read already.
-        let number = self.begun.load(Ordering::SeqCst) + 1;
-        self.wanted.notify_one();
-        let ended = ended.wait_for(|ended| ended.number >= number).await;
-        match ended {
-            Ok(ended) if !ended.failed => Ok(()),
-            Ok(_) | Err(_) => Err(Error::Unavailable),
-        }
-    }
-
-    /// Nobody is waited for any more.
-    fn stop(&self) {
-        self.ended.send_replace(Ended {
-            number: u64::MAX,
-            failed: true,
-        });
-    }
-}
 
 impl Storage {
     /// Learns what was committed by any process before this was called: what is read from here on
@@ -157,7 +38,7 @@ impl Storage {
     /// Has other processes look at what this one has committed.
     pub(super) fn tell_others(&self) {
         if self.0.database.is_shared() {
-            self.0.pulses.committed.notify_one();
+            self.0.pulses.committed();
         }
     }
 
@@ -168,7 +49,7 @@ impl Storage {
         let heard = tokio::spawn(async move {
             loop {
                 listener.notified().await;
-                storage.0.pulses.wanted.notify_one();
+                storage.0.pulses.want();
             }
         });
         let pulse = Heart {
@@ -193,20 +74,16 @@ impl Storage {
         if !applying.is_news(newest.sequence) {
             return;
         }
-        let woken;
-        match pulse.moved {
-            Some(moved) => {
-                for id in &moved {
-                    inner.cache.forget(*id);
-                }
-                woken = moved;
+        let woken = if let Some(moved) = pulse.moved {
+            for id in &moved {
+                inner.cache.forget(*id);
             }
-            None => {
-                inner.cache.clear();
-                // Any of those that runs wait for may have moved.
-                woken = inner.runs.awaited();
-            }
-        }
+            moved
+        } else {
+            inner.cache.clear();
+            // Any of those that runs wait for may have moved.
+            inner.runs.awaited()
+        };
         match (pulse.runs, awaiting) {
             (Some(runs), _) => {
                 for moved in &runs {
@@ -228,7 +105,7 @@ impl Storage {
         if forgets_all {
             inner.records.clear();
         }
-        if newest.revision != applying.newest.revision || forgets_all {
+        if newest.revision != applying.revision() || forgets_all {
             inner.catalog.clear();
         }
         inner.instants.raise(newest.at);
@@ -298,7 +175,7 @@ impl Heart {
                 }
             };
             tokio::select! {
-                () = pulses.wanted.notified() => self.pulse().await,
+                () = pulses.wanted() => self.pulse().await,
                 () = is_due => {
                     notice = None;
                     noticed = Instant::now();
@@ -307,7 +184,7 @@ impl Heart {
                         info!(%error, "other processes were not notified of commits");
                     }
                 }
-                () = pulses.committed.notified(), if notice.is_none() => {
+                () = pulses.has_committed(), if notice.is_none() => {
                     notice = Some(noticed + BETWEEN_NOTICES);
                 }
                 _ = idle.tick() => {
@@ -338,7 +215,7 @@ impl Heart {
 
     async fn pulse(&mut self) {
         let pulses = &self.storage.0.pulses;
-        let number = pulses.begun.fetch_add(1, Ordering::SeqCst) + 1;
+        let number = pulses.begin();
         let outcome = self.try_pulse().await;
         let failed = outcome.is_err();
         match outcome {
@@ -349,8 +226,7 @@ impl Heart {
             Ok(()) | Err(_) => {}
         }
         self.is_well = !failed;
-        let pulses = &self.storage.0.pulses;
-        pulses.ended.send_replace(Ended { number, failed });
+        self.storage.0.pulses.end(number, failed);
     }
 
     async fn try_pulse(&mut self) -> Result<(), Error> {

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::clock::Timestamp;
 use crate::entity::{Position, Sequence};
-use crate::id::{EntityId, RunId, Tenant};
+use crate::id::{EntityId, RunId, Tenant, TransactionId};
 use crate::storage::port::{
     Cause, Durability, Failure, Newest, Pulse, Record, RecordKey, RecordKind, RunMoved, TenantRow,
     TopicKey,
@@ -88,7 +88,7 @@ type RunText = (i64, i64, Option<String>, bool);
 #[derive(Debug)]
 pub(in crate::storage) struct Listener {
     servers: Servers,
-    listener: Option<PgListener>,
+    connection: Option<PgListener>,
     /// What this process notifies others by.
     own: String,
 }
@@ -96,7 +96,7 @@ pub(in crate::storage) struct Listener {
 impl Postgres {
     /// What asks for the newest commit, and what waits for the notifications of other processes.
     pub(in crate::storage) fn pulser(&self) -> (Pulser, Listener) {
-        let name = Uuid::new_v4().to_string();
+        let name = TransactionId::fresh().uuid().to_string();
         let pulser = Pulser {
             servers: self.servers.clone(),
             durability: self.durability,
@@ -108,7 +108,7 @@ impl Postgres {
         };
         let listener = Listener {
             servers: self.servers.clone(),
-            listener: None,
+            connection: None,
             own: name,
         };
         (pulser, listener)
@@ -289,7 +289,7 @@ impl Listener {
     /// Returns once another process may have committed something.
     pub(in crate::storage) async fn notified(&mut self) {
         loop {
-            if self.listener.is_none() {
+            if self.connection.is_none() {
                 match self.listen().await {
                     // What was committed before was not notified here.
                     Ok(()) => return,
@@ -297,13 +297,13 @@ impl Listener {
                 }
                 continue;
             }
-            let Some(listener) = &mut self.listener else {
+            let Some(listener) = &mut self.connection else {
                 continue;
             };
             match listener.try_recv().await {
                 Ok(Some(notification)) if notification.payload() == self.own => {}
                 Ok(Some(_)) => return,
-                Ok(None) | Err(_) => self.listener = None,
+                Ok(None) | Err(_) => self.connection = None,
             }
         }
     }
@@ -322,7 +322,7 @@ impl Listener {
         let mut listener = PgListener::connect_with(&one).await?;
         listener.eager_reconnect(false);
         listener.listen(CHANNEL).await?;
-        self.listener = Some(listener);
+        self.connection = Some(listener);
         Ok(())
     }
 }

@@ -30,6 +30,8 @@ const LINK_EMPTY: &str = include_str!("sql/link_empty.sql");
 const OUTCOME_SWEEP: &str = include_str!("sql/outcome_sweep.sql");
 const RUN_NAME_PUT: &str = include_str!("sql/run_name_put.sql");
 const SESSION_TURN: &str = include_str!("sql/session_turn.sql");
+const SESSION_TURN_END: &str = include_str!("sql/session_turn_end.sql");
+const SESSION_TURN_LEAVE: &str = include_str!("sql/session_turn_leave.sql");
 const SESSION_WRITER: &str = include_str!("sql/session_writer.sql");
 pub(super) const TENANT_PUT: &str = include_str!("sql/tenant_put.sql");
 
@@ -138,7 +140,7 @@ impl Writer {
         match connection.execute(SESSION_TURN).await {
             Ok(_) => self.has_turn = true,
             Err(error) if error.as_database_error().is_some() => {
-                let ended = connection.execute("rollback").await;
+                let ended = connection.execute(SESSION_TURN_LEAVE).await;
                 ended.map_err(|error| without_answer(error.into()))?;
             }
             Err(error) => {
@@ -154,7 +156,7 @@ impl Writer {
         if std::mem::take(&mut self.has_turn)
             && let Some(connection) = &mut self.connection
         {
-            let ended = connection.execute("commit").await;
+            let ended = connection.execute(SESSION_TURN_END).await;
             ended.map_err(|error| without_answer(error.into()))?;
         }
         Ok(())

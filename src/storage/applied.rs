@@ -1,0 +1,153 @@
+//! How far this process has taken over what was committed, and the pulses that it waits for.
+
+use std::sync::{
+    Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicI64, AtomicU64, Ordering},
+};
+
+use tokio::sync::{Notify, watch};
+
+use super::{Error, port::Newest};
+use crate::entity::Sequence;
+
+/// The commit that everything in memory is as of.
+#[derive(Debug)]
+pub(super) struct Applied {
+    /// A mutex, not a task: held while the caches take over what one batch, or a pulse, brings.
+    newest: Mutex<Newest>,
+    /// The same sequence, for readers.
+    sequence: AtomicI64,
+}
+
+/// The right to change what is in memory.
+pub(super) struct Applying<'a> {
+    newest: MutexGuard<'a, Newest>,
+    sequence: &'a AtomicI64,
+}
+
+impl Applied {
+    pub(super) const fn new(newest: Newest) -> Self {
+        Self {
+            sequence: AtomicI64::new(newest.sequence.0),
+            newest: Mutex::new(newest),
+        }
+    }
+
+    pub(super) fn sequence(&self) -> Sequence {
+        Sequence(self.sequence.load(Ordering::Acquire))
+    }
+
+    pub(super) fn newest(&self) -> Newest {
+        *self.newest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn begin(&self) -> Applying<'_> {
+        Applying {
+            newest: self.newest.lock().unwrap_or_else(PoisonError::into_inner),
+            sequence: &self.sequence,
+        }
+    }
+}
+
+impl Applying<'_> {
+    /// Whether a commit is later than all that was applied. One that is not was applied already,
+    /// with what other processes have committed since.
+    pub(super) fn is_news(&self, sequence: Sequence) -> bool {
+        self.newest.sequence < sequence
+    }
+
+    /// How often what batches are validated by was changed, as of what was applied.
+    pub(super) fn revision(&self) -> i64 {
+        self.newest.revision
+    }
+
+    /// The caches have it all.
+    pub(super) fn finish(mut self, newest: Newest) {
+        if self.is_news(newest.sequence) {
+            *self.newest = newest;
+            self.sequence.store(newest.sequence.0, Ordering::Release);
+        }
+    }
+}
+
+/// Pulses that are wanted, and what became of them.
+#[derive(Debug)]
+pub(super) struct Pulses {
+    wanted: Notify,
+    /// Whether this process has committed something that others are to be notified of.
+    committed: Notify,
+    /// How many have begun.
+    begun: AtomicU64,
+    ended: watch::Sender<Ended>,
+}
+
+/// The last pulse that has ended.
+#[derive(Debug, Clone, Copy, Default)]
+struct Ended {
+    number: u64,
+    failed: bool,
+}
+
+impl Default for Pulses {
+    fn default() -> Self {
+        Self {
+            wanted: Notify::new(),
+            committed: Notify::new(),
+            begun: AtomicU64::new(0),
+            ended: watch::Sender::default(),
+        }
+    }
+}
+
+impl Pulses {
+    /// Waits for a pulse that begins from here on.
+    pub(super) async fn next(&self) -> Result<(), Error> {
+        let mut ended = self.ended.subscribe();
+        // One that has begun may have read already.
+        let number = self.begun.load(Ordering::SeqCst) + 1;
+        self.wanted.notify_one();
+        let ended = ended.wait_for(|ended| ended.number >= number).await;
+        match ended {
+            Ok(ended) if !ended.failed => Ok(()),
+            Ok(_) | Err(_) => Err(Error::Unavailable),
+        }
+    }
+
+    /// Has one begin soon.
+    pub(super) fn want(&self) {
+        self.wanted.notify_one();
+    }
+
+    /// Returns once one is wanted; to be asked for by one task.
+    pub(super) async fn wanted(&self) {
+        self.wanted.notified().await;
+    }
+
+    /// Has other processes notified of a commit of this one.
+    pub(super) fn committed(&self) {
+        self.committed.notify_one();
+    }
+
+    /// Returns once that is to be done; to be asked for by one task.
+    pub(super) async fn has_committed(&self) {
+        self.committed.notified().await;
+    }
+
+    /// One begins; its number.
+    pub(super) fn begin(&self) -> u64 {
+        self.begun.fetch_add(1, Ordering::SeqCst) + 1
+    }
+
+    /// It has ended.
+    pub(super) fn end(&self, number: u64, failed: bool) {
+        self.ended.send_replace(Ended { number, failed });
+    }
+
+    /// Nobody is waited for any more.
+    pub(super) fn stop(&self) {
+        self.ended.send_replace(Ended {
+            number: u64::MAX,
+            failed: true,
+        });
+    }
+}

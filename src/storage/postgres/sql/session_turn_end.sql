@@ -1,0 +1,2 @@
+-- Ends a turn; what was written in it is durable then.
+commit

@@ -1,0 +1,2 @@
+-- Leaves a turn that was not got.
+rollback
