@@ -416,18 +416,12 @@ impl Config {
                     time: sources.duration("MAX_RUN_TIME")?,
                     ..Limits::default()
                 },
-                calls: compute::Settings {
-                    wait_for_member: sources.duration("DISPATCH_WAIT_TIMEOUT")?,
-                    response_timeout: sources.duration("DISPATCH_RESPONSE_TIMEOUT")?,
-                    out_max: sources.count("MAX_CALLS_OUT")?,
-                },
+                calls: call_settings(&sources)?,
                 compat: compat(&sources)?,
                 token_life: sources.duration("TX_TOKEN_TTL")?,
                 expiry_grace: sources.duration("SCHEDULER_EXPIRY_GRACE")?,
                 task_pause: sources.duration("SCHEDULER_REDISPATCH_BACKOFF")?,
-                scan_interval: sources
-                    .duration("SCHEDULER_SCAN_INTERVAL")?
-                    .max(Duration::from_millis(10)),
+                scan_interval: sources.duration("SCHEDULER_SCAN_INTERVAL")?,
                 retry_pause: sources.duration("RETRY_PAUSE")?,
                 runs: run_settings(&sources)?,
             },
@@ -477,6 +471,15 @@ impl Config {
             warnings: sources.warnings,
         })
     }
+}
+
+/// The settings of calls to members.
+fn call_settings(sources: &Sources) -> Result<compute::Settings, ConfigError> {
+    Ok(compute::Settings {
+        wait_for_member: sources.duration("DISPATCH_WAIT_TIMEOUT")?,
+        response_timeout: sources.duration("DISPATCH_RESPONSE_TIMEOUT")?,
+        out_max: sources.count("MAX_CALLS_OUT")?,
+    })
 }
 
 fn compat(sources: &Sources) -> Result<Compat, ConfigError> {

@@ -295,14 +295,15 @@ Topics: interlock help operators.")]
         #[arg(long)]
         replace: bool,
     },
-    /// Copy everything into a database of another kind: from SQLite to PostgreSQL, or back.
+    /// Copy everything into an empty database of another kind.
     #[command(after_help = "\
 Examples:
   interlock copy --from sqlite --to postgres        those of CYODA_SQLITE_PATH and CYODA_POSTGRES_URL
   interlock copy --from sqlite:./my.db --to postgres://interlock@db.example.com/interlock
   interlock copy --from postgres --to sqlite:/backups/interlock.db
 
-Stop every service that uses either of them first. The target is made and migrated; it must be
+A database in a file is copied to a PostgreSQL server, or one on a server to a file. Stop every
+service that uses either of them first. The target is made and migrated; it must be
 empty. Entities with their history, positions, ids, timers, runs and everything else are the same
 afterwards, so readers of the change feed continue where they were. At the end both sides are read
 again and compared.

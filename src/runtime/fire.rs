@@ -37,6 +37,9 @@ const FRESH: Duration = Duration::from_millis(200);
 /// The pause after a conflict, which means that the entity has just moved.
 const AFTER_CONFLICT: Duration = Duration::from_millis(50);
 
+/// The smallest interval at which tasks of other processes are looked for.
+const SCAN_MIN: Duration = Duration::from_millis(10);
+
 /// The pause after tasks could not be read.
 const AFTER_TROUBLE: Duration = Duration::from_secs(1);
 
@@ -183,7 +186,7 @@ impl Runtime {
 
     /// Finds tasks that other processes wrote, and those of processes that are gone.
     async fn find_tasks(&self) {
-        let interval = self.0.settings.scan_interval;
+        let interval = self.0.settings.scan_interval.max(SCAN_MIN);
         let mut ticks = tokio::time::interval(interval);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -442,7 +445,7 @@ pub(super) mod tests {
             retry_pause: Duration::from_secs(1),
             runs,
         };
-        Runtime::alone(storage, Members::default(), clock, settings)
+        Runtime::alone(storage, Members::default(), clock, &settings)
     }
 
     /// The task, once its turn has come.

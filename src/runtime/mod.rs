@@ -224,7 +224,7 @@ impl Coded for Error {
 #[cfg(test)]
 impl Runtime {
     /// A runtime of its own registry and channels.
-    fn alone(storage: Storage, members: Members, clock: Clock, settings: Settings) -> Self {
+    fn alone(storage: Storage, members: Members, clock: Clock, settings: &Settings) -> Self {
         let registry = Registry::new(storage.clone(), Sealing::own(None), None);
         let of_tasks = compute::tasks::Settings {
             lease: Duration::from_secs(30),
@@ -241,7 +241,7 @@ impl Runtime {
                 CancellationToken::new(),
             ),
         };
-        Self::new(storage, registry, members, workers, clock, settings, None)
+        Self::new(storage, registry, members, workers, clock, *settings, None)
     }
 }
 

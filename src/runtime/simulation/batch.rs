@@ -116,7 +116,7 @@ fn come_to(seed: u64, how: How) -> BatchResult {
         );
         tokio::spawn(answer_all(inbox, joined));
         let client = Client {
-            runtime: Runtime::alone(storage.clone(), members, clock, SETTINGS),
+            runtime: Runtime::alone(storage.clone(), members, clock, &SETTINGS),
             by: initiator(ActorKind::User, "u"),
         };
         let mut created = Vec::new();

@@ -266,7 +266,7 @@ async fn live(world: &Arc<World>, base: &Base, life: Life) {
         set_up(world, &storage).await;
     }
     let members = Members::default();
-    let runtime = Runtime::alone(storage.clone(), members.clone(), clock.clone(), SETTINGS);
+    let runtime = Runtime::alone(storage.clone(), members.clone(), clock.clone(), &SETTINGS);
     let (looking, stop) = (TaskTracker::new(), CancellationToken::new());
     looking.spawn(
         runtime

@@ -79,7 +79,7 @@ async fn an_answer_whose_commit_fails_is_not_recorded_without_what_was_written()
     let (database, tasks) = (Arc::<Simulated>::default(), TaskTracker::new());
     let opened = Storage::open_simulated(&database, disturbance, clock.clone(), &tasks).await;
     let storage = opened.expect("opens");
-    let runtime = Runtime::alone(storage.clone(), Members::default(), clock, RUN_SETTINGS);
+    let runtime = Runtime::alone(storage.clone(), Members::default(), clock, &RUN_SETTINGS);
     let mut random = Random::new(1);
     set_up(&runtime, &storage, &mut random).await;
     define(&runtime).await;

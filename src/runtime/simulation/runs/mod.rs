@@ -177,7 +177,7 @@ async fn live(stage: &Arc<Stage>, base: &Base, life: Life) {
     let committing = TaskTracker::new();
     let storage = base.open(world, clock.clone(), &committing).await;
     let members = Members::default();
-    let runtime = Runtime::alone(storage.clone(), members, clock, RUN_SETTINGS);
+    let runtime = Runtime::alone(storage.clone(), members, clock, &RUN_SETTINGS);
     if is_first {
         set_up(&runtime, &storage, &mut random).await;
         world.ledger().rough = true;
