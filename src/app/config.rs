@@ -433,6 +433,9 @@ impl Config {
                 token_life: sources.duration("TX_TOKEN_TTL")?,
                 expiry_grace: sources.duration("SCHEDULER_EXPIRY_GRACE")?,
                 task_pause: sources.duration("SCHEDULER_REDISPATCH_BACKOFF")?,
+                scan_interval: sources
+                    .duration("SCHEDULER_SCAN_INTERVAL")?
+                    .max(Duration::from_millis(10)),
                 retry_pause: sources.duration("RETRY_PAUSE")?,
                 runs: run_settings(&sources)?,
             },
@@ -489,7 +492,6 @@ fn compat(sources: &Sources) -> Result<Compat, ConfigError> {
 }
 
 fn storage_settings(sources: &Sources) -> Result<storage::Settings, ConfigError> {
-    let path = sources.string("SQLITE_PATH")?;
     let backend = sources.choice("STORAGE_BACKEND")?;
     // Both are checked, whichever counts.
     let server = server(sources)?;
@@ -503,8 +505,7 @@ fn storage_settings(sources: &Sources) -> Result<storage::Settings, ConfigError>
         place: match backend {
             "memory" => Place::Memory,
             "postgres" => Place::Server(server.ok_or_else(no_server)?),
-            _ if path.is_empty() => Place::File(data_file(&sources.sources[0])?),
-            _ => Place::File(path.into()),
+            _ => Place::File(database_file(sources)?),
         },
         durability: if sources.choice("DURABILITY")? == "relaxed" {
             Durability::Relaxed
@@ -535,7 +536,17 @@ fn storage_settings(sources: &Sources) -> Result<storage::Settings, ConfigError>
     })
 }
 
-fn no_server() -> ConfigError {
+/// The file of a database in a file.
+pub(super) fn database_file(sources: &Sources) -> Result<PathBuf, ConfigError> {
+    let path = sources.string("SQLITE_PATH")?;
+    if path.is_empty() {
+        data_file(&sources.sources[0])
+    } else {
+        Ok(path.into())
+    }
+}
+
+pub(super) fn no_server() -> ConfigError {
     ConfigError::Together(
         "CYODA_STORAGE_BACKEND=postgres needs CYODA_POSTGRES_URL, or CYODA_POSTGRES_URL_FILE: \
          postgres://user:password@host:5432/name"
@@ -544,11 +555,17 @@ fn no_server() -> ConfigError {
 }
 
 /// The database on a server, if one is named.
-fn server(sources: &Sources) -> Result<Option<Server>, ConfigError> {
+pub(super) fn server(sources: &Sources) -> Result<Option<Server>, ConfigError> {
+    let server = any_server(sources)?;
+    Ok((!server.url.is_empty()).then_some(server))
+}
+
+/// How a server is used; its URL may be empty.
+pub(super) fn any_server(sources: &Sources) -> Result<Server, ConfigError> {
     let url = sources.string("POSTGRES_URL")?;
     let connections = sources.count("POSTGRES_MAX_CONNS")?;
     let startup = sources.duration("STARTUP_TIMEOUT")?;
-    let server = Server {
+    Ok(Server {
         url: url.as_str().into(),
         // One writes, and at least one reads.
         max_connections: u32::try_from(connections).unwrap_or(u32::MAX).max(2),
@@ -556,8 +573,7 @@ fn server(sources: &Sources) -> Result<Option<Server>, ConfigError> {
         idle: sources.duration("POSTGRES_MAX_CONN_IDLE_TIME")?,
         // What is wrong is named before the time is over.
         patience: startup.saturating_sub(startup / 10),
-    };
-    Ok((!url.is_empty()).then_some(server))
+    })
 }
 
 fn origins(sources: &Sources) -> Result<Option<Origins>, ConfigError> {

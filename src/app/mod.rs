@@ -12,6 +12,7 @@ pub mod cluster;
 pub mod config;
 pub mod connections;
 mod connectors;
+pub mod databases;
 mod identity;
 mod incoming;
 mod listen;
@@ -183,6 +184,8 @@ async fn serve(
     if let Some(tokens) = config.authenticator.tokens() {
         operation::recall(&storage, tokens).await?;
         tasks.spawn(tokens.federation().clone().keep(stop.clone()));
+        let (tokens, stop) = (tokens.clone(), stop.clone());
+        tasks.spawn(operation::follow_identities(storage.clone(), tokens, stop));
     }
     let connections_open = connections::Registry::new(caps(&config));
     let listeners = Listeners::bind(&config.listen, tls.as_ref(), &connections_open).await?;

@@ -198,6 +198,8 @@ struct Inner {
     known: RwLock<Arc<Known>>,
     /// How often the content was replaced.
     generation: AtomicU64,
+    /// How many changes of other processes it includes.
+    includes: AtomicU64,
     /// A mutex, not a task: changes are rare, and each waits for the storage. Only other changes
     /// wait for it.
     turn: Arc<Mutex<()>>,
@@ -211,6 +213,7 @@ impl Directory {
         Self(Arc::new(Inner {
             known: RwLock::default(),
             generation: AtomicU64::new(0),
+            includes: AtomicU64::new(0),
             turn: Arc::default(),
             federation,
         }))
@@ -229,6 +232,11 @@ impl Directory {
     /// compare it before they are used.
     pub(super) fn generation(&self) -> u64 {
         self.0.generation.load(Ordering::Acquire)
+    }
+
+    /// How many changes of other processes it includes.
+    pub fn includes(&self) -> u64 {
+        self.0.includes.load(Ordering::Acquire)
     }
 
     /// The exclusive right to change it.
@@ -250,6 +258,12 @@ pub struct Change {
 impl Change {
     pub fn known(&self) -> Arc<Known> {
         self.directory.known()
+    }
+
+    /// The content includes so many changes of other processes.
+    pub fn included(&self, changes: u64) {
+        let includes = &self.directory.0.includes;
+        includes.fetch_max(changes, Ordering::AcqRel);
     }
 
     /// Publishes a stored change.

@@ -14,6 +14,7 @@ mod bundle;
 mod call;
 mod changes;
 mod client;
+mod copy;
 mod events;
 mod explain;
 mod files;
@@ -294,6 +295,30 @@ Topics: interlock help operators.")]
         #[arg(long)]
         replace: bool,
     },
+    /// Copy everything into a database of another kind: from SQLite to PostgreSQL, or back.
+    #[command(after_help = "\
+Examples:
+  interlock copy --from sqlite --to postgres        those of CYODA_SQLITE_PATH and CYODA_POSTGRES_URL
+  interlock copy --from sqlite:./my.db --to postgres://interlock@db.example.com/interlock
+  interlock copy --from postgres --to sqlite:/backups/interlock.db
+
+Stop every service that uses either of them first. The target is made and migrated; it must be
+empty. Entities with their history, positions, ids, timers, runs and everything else are the same
+afterwards, so readers of the change feed continue where they were. At the end both sides are read
+again and compared.
+
+A copy that was interrupted is resumed by the same command. Until it is finished, no service starts
+over the target. The source stays as it is.
+
+Topics: interlock help postgres.")]
+    Copy {
+        /// What is copied: `sqlite`, `postgres`, `sqlite:PATH` or `postgres://…`.
+        #[arg(long, value_name = "DATABASE")]
+        from: String,
+        /// Where it goes; an empty database.
+        #[arg(long, value_name = "DATABASE")]
+        to: String,
+    },
     /// Print a help topic, or the list of topics.
     #[command(after_help = "\
 Examples:
@@ -416,6 +441,7 @@ pub fn run() -> ExitCode {
         Command::Restore { from, replace } => {
             with_config(|config| backup::restore(&config, &from, replace))
         }
+        Command::Copy { from, to } => copy::run(&Sources::of_process(), &from, &to),
         Command::Help(arguments) => help::run(&arguments),
         Command::Version => {
             println!("interlock {}", version());

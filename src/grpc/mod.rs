@@ -21,7 +21,7 @@ use crate::auth::{Authenticator, Login};
 use crate::compute::{Members, tasks::Channels};
 use crate::error::Failure;
 use crate::event::{frame::Frame, proto::service::cloud_events_service_server::CloudEventsService};
-use crate::operation::{Family, Hold, Services};
+use crate::operation::{self, Family, Hold, Services};
 
 use method::Method;
 
@@ -78,6 +78,10 @@ impl Service {
     /// Authenticates the caller before the call's body is read, and returns the budget for its
     /// bytes.
     pub async fn admit(&self, headers: &HeaderMap) -> Result<(Login, Arc<Hold>), Status> {
+        let storage = self.services.runtime.storage();
+        operation::refresh(storage, &self.authenticator)
+            .await
+            .map_err(|failure| Status::unavailable(failure.to_string()))?;
         let login = self.authenticator.login(headers).await;
         let login = login.map_err(|_| Status::unauthenticated("authentication failed"))?;
         let hold = self.services.receiving.hold(&login.caller.tenant);

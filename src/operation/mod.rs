@@ -99,7 +99,7 @@ pub use bundles::{
 };
 pub use carried::{CallerMessage, answer_carried, unavailable};
 pub use context::{Context, Services};
-pub use identity::{Unknown, recall};
+pub use identity::{Unknown, follow as follow_identities, recall, refresh};
 pub use limits::{Limits, Tenants};
 pub use once::Keys;
 pub use paging::is_namespace;
@@ -308,6 +308,8 @@ pub async fn dispatch_permitted(
     let begun = Instant::now();
     let span = info_span!("operation", event.r#type = %kind, tenant = %cx.caller().tenant, request.id = %cx.request());
     let work = async {
+        // What any process has acknowledged before is seen by everything that is read from here on.
+        cx.storage().refresh().await?;
         let _turn = match once::begin(&mut cx, route, &event).await? {
             once::Begun::Now(turn) => turn,
             once::Begun::Before(answer) => return Ok(answer),

@@ -94,7 +94,7 @@ async fn serve(gateway: &Arc<Gateway>, request: Request) -> Result<Response, Fai
     let headers = &head.headers;
     let sender = Sender {
         gateway: Arc::clone(gateway),
-        login: gateway.authenticator.login(headers).await?,
+        login: gateway.login(headers).await?,
         token: headers
             .get(TOKEN_HEADER)
             .and_then(|token| token.to_str().ok())

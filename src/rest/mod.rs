@@ -45,7 +45,7 @@ use crate::error::{Code, Failure};
 use crate::event::{AttributeValue, Data, Event, IDEMPOTENCY_ATTRIBUTE};
 use crate::help::Library;
 use crate::id::MessageId;
-use crate::operation::{Context, Hold, Permit, Services, dispatch_permitted};
+use crate::operation::{self, Context, Hold, Permit, Services, dispatch_permitted};
 
 pub use admin::{Bearer, Readiness, admin};
 pub use carried::answer_carried;
@@ -85,6 +85,18 @@ pub enum Detail {
 }
 
 impl Gateway {
+    /// Who a request comes from.
+    async fn login(&self, headers: &HeaderMap) -> Result<Login, Failure> {
+        self.refresh().await?;
+        self.authenticator.login(headers).await
+    }
+
+    /// Learns which clients and keys other processes have changed.
+    async fn refresh(&self) -> Result<(), Failure> {
+        let storage = self.services.runtime.storage();
+        operation::refresh(storage, &self.authenticator).await
+    }
+
     /// What is answered where a request failed; it says the path without the context.
     fn problem(&self, failure: &Failure, uri: &Uri) -> Response {
         let path = uri.path();
@@ -119,7 +131,7 @@ pub fn router(gateway: Gateway) -> Router {
     let not_allowed = {
         let gateway = Arc::clone(&gateway);
         async move |request: Request| {
-            match gateway.authenticator.caller(request.headers()).await {
+            match gateway.login(request.headers()).await {
                 Ok(_) => StatusCode::METHOD_NOT_ALLOWED.into_response(),
                 // Unauthenticated callers do not learn which paths exist (`errors.md` §1).
                 Err(failure) => gateway.problem(&failure, request.uri()),
@@ -254,7 +266,7 @@ async fn admit(
         path.map_err(|error| Failure::malformed(format!("the path is not readable: {error}")))?;
     let login = match head.extensions.get::<Carried>() {
         Some(Carried(login)) => login.clone(),
-        None => gateway.authenticator.login(&head.headers).await?,
+        None => gateway.login(&head.headers).await?,
     };
     // A caller without permission learns nothing about the request's syntax.
     let permit = Permit::check(spelling.request, &login.caller, &gateway.services.rules)?;

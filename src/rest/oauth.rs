@@ -93,6 +93,9 @@ pub(super) fn token(gateway: &Arc<Gateway>) -> MethodRouter {
 pub(super) fn keys(gateway: &Arc<Gateway>) -> MethodRouter {
     let gateway = Arc::clone(gateway);
     get(async move |request: Request| {
+        if let Err(failure) = gateway.refresh().await {
+            return gateway.problem(&failure, request.uri());
+        }
         if let Some(keys) = gateway.authenticator.keys() {
             let keys = keys.into_iter().map(RawJson::trusted).collect();
             return json(payload::json(&Keys { keys }));
@@ -112,6 +115,7 @@ async fn grant(
         Ok(wanted) => wanted,
         Err(refused) => return Ok(Err(refused)),
     };
+    gateway.refresh().await?;
     let authenticator = &gateway.authenticator;
     let credentials = credentials(headers, asked);
     let mut refused = Refusal::Unknown;

@@ -139,7 +139,7 @@ fn health(has_panicked: bool) -> Response {
 fn subscriptions(gateway: &Arc<Gateway>) -> MethodRouter {
     let gateway = Arc::clone(gateway);
     get(async move |request: Request| {
-        let failure = match gateway.authenticator.caller(request.headers()).await {
+        let failure = match gateway.login(request.headers()).await {
             Ok(_) => Failure::new(Code::NotImplemented, "there are no subscriptions"),
             Err(failure) => failure,
         };

@@ -46,8 +46,9 @@ pub(super) async fn serve(gateway: &Gateway, request: Request) -> Response {
 async fn try_serve(gateway: &Gateway, request: Request) -> Result<Response, Failure> {
     let (head, body) = request.into_parts();
     // Unauthenticated callers do not learn which paths exist (`errors.md` §1).
-    let login = gateway.authenticator.login(&head.headers).await?;
+    let login = gateway.login(&head.headers).await?;
     let services = &gateway.services;
+    services.runtime.storage().refresh().await?;
     let tenant = login.caller.tenant.clone();
     let (method, path) = (head.method.as_str(), head.uri.path());
     let Some(route) = routed(services, &tenant, method, path).await? else {

@@ -2,8 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
+use tokio::time::MissedTickBehavior;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use super::{
     Initiator, Runtime,
@@ -72,6 +73,10 @@ impl Runtime {
             let (runtime, stop) = (self.clone(), stop.clone());
             async move { stop.run_until_cancelled(runtime.retry_runs()).await }
         });
+        if self.storage().is_shared() {
+            let (runtime, stop) = (self.clone(), stop.clone());
+            tasks.spawn(async move { stop.run_until_cancelled(runtime.find_tasks()).await });
+        }
         while !stop.is_cancelled() {
             turns.admit(
                 self.storage()
@@ -176,6 +181,19 @@ impl Runtime {
         }
     }
 
+    /// Finds tasks that other processes wrote, and those of processes that are gone.
+    async fn find_tasks(&self) {
+        let interval = self.0.settings.scan_interval;
+        let mut ticks = tokio::time::interval(interval);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            if let Err(error) = self.storage().find_tasks(interval).await {
+                warn!(%error, "tasks of other processes could not be looked for; retrying");
+            }
+        }
+    }
+
     /// Has runs looked at again whose pause is over.
     async fn retry_runs(&self) {
         loop {
@@ -191,6 +209,9 @@ impl Runtime {
     /// `workflow-engine.md` §9.4.
     async fn fire(&self, due: Due, entity: EntityId, seat: TaskInFlight) -> Result<Done, Failure> {
         let Due { task, seen } = due;
+        if self.storage().is_peer() {
+            debug!(entity.id = %entity, "scheduled task peer fire resolved");
+        }
         let body = TimerBody::read(&task)?;
         let state = StateName::from(body.state());
         let timeout = body.timeout();
@@ -417,6 +438,7 @@ pub(super) mod tests {
             token_life: Duration::from_secs(1),
             expiry_grace: Duration::ZERO,
             task_pause: Duration::from_secs(1),
+            scan_interval: Duration::from_secs(1),
             retry_pause: Duration::from_secs(1),
             runs,
         };

@@ -72,6 +72,9 @@ pub struct Settings {
     pub expiry_grace: Duration,
     /// The pause before a failed task is retried.
     pub task_pause: Duration,
+    /// The interval at which tasks of other processes are looked for, where several use the
+    /// database.
+    pub scan_interval: Duration,
     /// The first pause before work of runs, schedules and triggers is retried that failed; it
     /// doubles up to 300 times of this.
     pub retry_pause: Duration,

@@ -248,6 +248,7 @@ impl Runtime {
             principal: system(),
             cancel: CancellationToken::new(),
         };
+        self.storage().refresh().await?;
         let mut session = self.session_for(&by, by.attribution());
         let unit = session.unit()?;
         let Some(mut schedule) = producer::stored::<Schedule>(unit, key).await? else {

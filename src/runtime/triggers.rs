@@ -259,6 +259,7 @@ impl Runtime {
             principal: system(),
             cancel: CancellationToken::new(),
         };
+        self.storage().refresh().await?;
         let mut session = self.session_for(&by, by.attribution());
         let unit = session.unit()?;
         let Some(mut trigger) = producer::stored::<Trigger>(unit, key).await? else {

@@ -17,7 +17,10 @@ use std::{
 use futures_util::{
     FutureExt as _, StreamExt as _, TryStreamExt as _, future::BoxFuture, stream::FuturesUnordered,
 };
-use tokio::{sync::mpsc, time::sleep};
+use tokio::{
+    sync::mpsc,
+    time::{MissedTickBehavior, interval, sleep},
+};
 use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};
 
@@ -44,6 +47,9 @@ const HITS_AT_ONCE: usize = 4_000;
 
 /// How many jobs are read at once.
 const LISTED: i64 = 1_000;
+
+/// The interval at which jobs of other processes are looked for.
+const LOOKED: Duration = Duration::from_secs(1);
 
 /// How many messages may wait for the runner.
 const NEWS_MAX: usize = 256;
@@ -330,6 +336,10 @@ impl JobRunner {
         // something else would wait for.
         let mut is_told = true;
         let mut is_listing = false;
+        // Other processes submit jobs, and leave them behind when they are gone.
+        let is_shared = self.storage.is_shared();
+        let mut looks = interval(LOOKED);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             if is_told && !is_listing {
                 (is_told, is_listing) = (false, true);
@@ -355,6 +365,7 @@ impl JobRunner {
                     },
                     None => return,
                 },
+                _ = looks.tick(), if is_shared => is_told = true,
                 Some(done) = at_work.next(), if !at_work.is_empty() => match done {
                     Done::Listed(jobs) => {
                         is_listing = false;
@@ -490,6 +501,11 @@ enum Made {
 /// Finds what a job looks for, from its start to its end.
 async fn make(storage: &Storage, settings: JobSettings, job: JobRow) -> Result<Made, Failure> {
     let began = Instant::now();
+    if !storage.has_job(job).await? {
+        return Ok(Made::All);
+    }
+    // Another process may have been asked for it, and may have seen more than this one so far.
+    storage.refresh().await?;
     let Some(plan) = storage.job_plan(job).await? else {
         storage.drop_hits(job).await?;
         return Ok(Made::All);

@@ -135,6 +135,19 @@ impl Noted {
 }
 
 impl Noted {
+    /// A task that was found in the table.
+    pub(super) const fn found(line: TaskLine, due: i64, key: i64) -> Self {
+        Self { line, due, key }
+    }
+
+    pub(super) const fn due(&self) -> i64 {
+        self.due
+    }
+
+    pub(super) const fn key(&self) -> i64 {
+        self.key
+    }
+
     /// The timer of a run.
     pub(super) const fn of_run(tenant: TenantRow, due: Timestamp, key: i64) -> Self {
         Self {

@@ -17,7 +17,7 @@ impl Storage {
         instant: &PointInTime,
     ) -> Result<Option<Version>, Error> {
         let at = instant.until;
-        self.0.instants.settle(at, self.0.clock.now()).await;
+        self.settle(at).await?;
         let Some(tenant) = self.tenant_row(tenant).await? else {
             return Ok(None);
         };
@@ -27,6 +27,26 @@ impl Storage {
             None => self.read_at(tenant, id, at).await?,
         };
         Ok(version.filter(|version| version.live))
+    }
+
+    /// Has what was committed up to an instant stay as it is, for every process.
+    pub(super) async fn settle(&self, until: Timestamp) -> Result<(), Error> {
+        let inner = &self.0;
+        if !inner.database.is_shared() {
+            inner.instants.settle(until, inner.clock.now()).await;
+            return Ok(());
+        }
+        // Commits have ever later times, so up to the newest one everything is final.
+        if until <= inner.applied.newest().at {
+            return Ok(());
+        }
+        let _turn = inner.instant_turn.lock().await;
+        self.refresh().await?;
+        if until > inner.applied.newest().at {
+            inner.database.append_link().await?;
+            self.refresh().await?;
+        }
+        Ok(())
     }
 
     /// What is current was so then, if it was written by then.

@@ -6,6 +6,7 @@
 //! it; what storage is built on is the same type that is released.
 
 mod node;
+mod task;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -32,6 +33,7 @@ use crate::id::{
 };
 use crate::workflow::Workflow;
 
+pub(super) use super::postgres::{Listener, Pulser};
 #[cfg(test)]
 pub(crate) use super::simulated::{Disturbance, Moment, Simulated};
 pub(super) use super::sqlite::{Sorter, back_up, restore};
@@ -85,13 +87,21 @@ impl Backend {
         matches!(self.kind, Kind::Postgres(_))
     }
 
-    /// The newest commit, where others may have made it.
-    pub(super) async fn newest(&self) -> Result<Option<Newest>, Error> {
+    /// What asks for the commits of other processes, and what waits for their notifications, where
+    /// there are any.
+    pub(super) fn pulser(&self) -> Option<(Pulser, Listener)> {
         let Kind::Postgres(database) = &self.kind else {
-            return Ok(None);
+            return None;
         };
-        let newest = database.newest().await;
-        Ok(Some(newest.map_err(postgres::understood)?))
+        Some(database.pulser())
+    }
+
+    /// Makes everything up to this moment final, where other processes write, too.
+    pub(super) async fn append_link(&self) -> Result<(), Error> {
+        if let Kind::Postgres(database) = &self.kind {
+            database.append_link().await?;
+        }
+        Ok(())
     }
 
     /// What writes; there is one.
@@ -359,6 +369,26 @@ impl Writer {
             Written::Overtaken => Written::Overtaken,
         };
         Ok(written)
+    }
+
+    /// Has other processes that were overtaken wait until the next batch is written.
+    pub(super) async fn take_turn(&mut self) -> Result<(), Failure> {
+        match &mut self.kind {
+            WriterKind::Postgres(writer) => writer.take_turn().await,
+            WriterKind::Sqlite(_) => Ok(()),
+            #[cfg(test)]
+            WriterKind::Simulated(_) => Ok(()),
+        }
+    }
+
+    /// Ends a turn in which nothing was written.
+    pub(super) async fn end_turn(&mut self) -> Result<(), Failure> {
+        match &mut self.kind {
+            WriterKind::Postgres(writer) => writer.end_turn().await,
+            WriterKind::Sqlite(_) => Ok(()),
+            #[cfg(test)]
+            WriterKind::Simulated(_) => Ok(()),
+        }
     }
 
     async fn write_now(&mut self, batch: &Batch) -> Result<Written, Failure> {

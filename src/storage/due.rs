@@ -74,7 +74,11 @@ pub struct Seen {
 impl Storage {
     /// Those of the tasks that are still to be done, each with its entity.
     pub async fn due(&self, refs: &[TaskRef]) -> Result<Vec<Due>, Error> {
-        let keys: Vec<TaskKey> = refs.iter().map(|task| task.key).collect();
+        let keys: Vec<TaskKey> = self.claim(refs).await?;
+        if keys.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.refresh().await?;
         // In this order: where the version is not newer than the sequence, neither are the tasks.
         let (at, as_of) = (self.now(), self.latest());
         let mut tasks: HashMap<EntityId, Vec<Task>> = HashMap::new();

@@ -72,6 +72,10 @@ pub enum Error {
         "the database needs a migration; run `interlock migrate`, or set CYODA_SQLITE_AUTO_MIGRATE=true"
     )]
     NotMigrated,
+    #[error(
+        "the database is an unfinished copy; finish it by the same `interlock copy`, or use an empty database"
+    )]
+    Incomplete,
     #[error("the database could not be migrated")]
     Migration(#[source] Box<dyn std::error::Error + Send + Sync>),
     #[error(transparent)]
@@ -119,6 +123,7 @@ impl From<OpenError> for Error {
         match error {
             OpenError::InUse(path) => Self::InUse(path),
             OpenError::NotMigrated => Self::NotMigrated,
+            OpenError::Incomplete => Self::Incomplete,
             OpenError::Migration(source) => Self::Migration(source),
             OpenError::Server(source) => Self::Server(source),
             OpenError::Io(error) => Self::Io(error),
@@ -151,6 +156,7 @@ impl Coded for Error {
             | Self::NotCommitted
             | Self::InUse(_)
             | Self::NotMigrated
+            | Self::Incomplete
             | Self::Migration(_)
             | Self::Server(_)
             | Self::Database(_)
@@ -214,6 +220,7 @@ impl Coded for Error {
             | Self::Inconsistent { .. }
             | Self::InUse(_)
             | Self::NotMigrated
+            | Self::Incomplete
             | Self::Migration(_)
             | Self::Server(_)
             | Self::Database(_)

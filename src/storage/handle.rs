@@ -3,7 +3,7 @@
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use tokio::{
-    sync::{Notify, mpsc, oneshot, watch},
+    sync::{Mutex, Notify, mpsc, oneshot, watch},
     time::timeout,
 };
 
@@ -26,9 +26,11 @@ use super::{
     nodes::Nodes,
     past::Past,
     port::{Definitions, Listed, TaskLine, TaskPage, TaskRef, TenantRow, Upkeep},
+    pulse::{Applied, Pulses},
     recent::Recent,
     record_cache::RecordCache,
     room::Room,
+    shares::Shares,
     submission::Submission,
     topic_news::TopicNews,
     trouble::Troubles,
@@ -65,9 +67,17 @@ pub(super) struct Inner {
     pub(super) clock: Clock,
     pub(super) submissions: mpsc::Sender<Submission>,
     pub(super) room: Room,
-    pub(super) published: watch::Receiver<Sequence>,
+    pub(super) applied: Applied,
+    pub(super) pulses: Pulses,
+    /// Held while the list of indexes is read and taken over, so that an older one never comes last.
+    pub(super) index_turn: Mutex<()>,
+    /// Held while an instant is made final that is later than every commit.
+    pub(super) instant_turn: Mutex<()>,
+    /// How often other processes have changed clients, keys or providers.
+    pub(super) identities: watch::Sender<u64>,
     pub(super) health: Health,
     pub(super) agenda: Agenda,
+    pub(super) shares: Shares,
     pub(super) indexes: Indexes,
     pub(super) missed: MissedIndexes,
     pub(super) usage: Usage,
@@ -107,6 +117,7 @@ impl Storage {
 
     /// Has a task looked at again, after a pause.
     pub fn postpone(&self, task: TaskRef, pause: Duration) {
+        self.keep_task(task.key);
         self.0.agenda.postpone(task, self.0.clock.read(), pause);
     }
 
@@ -152,19 +163,23 @@ impl Storage {
         self.is_well() && matches!(answered, Ok(Ok(_)))
     }
 
-    /// The newest sequence; never below that of an answered commit.
+    /// The newest sequence; never below that of a commit that this process has answered, nor, after
+    /// [`Self::refresh`], of one that any process had answered before.
     pub fn latest(&self) -> Sequence {
-        *self.0.published.borrow()
+        self.0.applied.sequence()
     }
 
     /// The sequence that holds everything committed up to an instant, and nothing later. Once
     /// this has been answered for an instant, no commit will be stamped at or before it.
     pub async fn at(&self, instant: &PointInTime) -> Result<Sequence, Error> {
-        self.0
-            .instants
-            .settle(instant.until, self.0.clock.now())
-            .await;
-        self.0.database.sequence_at(instant.until).await
+        self.settle(instant.until).await?;
+        let sequence = self.0.database.sequence_at(instant.until).await?;
+        // What other processes commit at this moment is not in the caches yet, and not promised.
+        Ok(if self.0.database.is_shared() {
+            sequence.min(self.latest())
+        } else {
+            sequence
+        })
     }
 
     /// The model of that name and its workflows, as they are now.

@@ -2,7 +2,8 @@
 //!
 //! What a record says is known to who made it. No change of one is a commit: it takes no position
 //! and is written between two batches, as jobs are. There are few, and a token is looked at before
-//! anyone knows whose it is, so all of them are read when the service starts.
+//! anyone knows whose it is, so all of them are read when the service starts, and again when another
+//! process has changed them.
 
 use std::sync::Arc;
 
@@ -18,6 +19,18 @@ impl Storage {
     /// Everything that is stored, of all tenants.
     pub async fn identities(&self) -> Result<Vec<Identity>, Error> {
         self.0.database.identities().await
+    }
+
+    /// How often other processes have changed what is stored, as far as is known.
+    pub fn identity_changes(&self) -> u64 {
+        *self.0.identities.borrow()
+    }
+
+    /// Returns once they have done so more often than that.
+    pub async fn identities_changed(&self, seen: u64) {
+        let mut changes = self.0.identities.subscribe();
+        // The sender is as old as the storage.
+        let _ = changes.wait_for(|changes| *changes > seen).await;
     }
 
     /// Makes changes, all of them or none; they are durable when this returns. After an error

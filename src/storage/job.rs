@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::{
     Error, Snapshot, Storage,
     draft::{self, Outcome},
-    port::{Definitions, Job, JobChore, JobEnd, JobRow, JobState, TenantRow, Upkeep},
+    port::{Definitions, Job, JobChore, JobEnd, JobRow, JobState, NodeRow, TenantRow, Upkeep},
 };
 use crate::clock::Timestamp;
 use crate::entity::{Position, Sequence};
@@ -114,17 +114,30 @@ impl Storage {
         Ok(job.filter(|job| job.finished.is_none_or(|finished| now < finished.expires)))
     }
 
-    /// The next jobs after one that are to be run, and a name for the tenant of each.
+    /// The next jobs after one that are to be run, and a name for the tenant of each. Where several
+    /// processes use the database, those that this one has taken.
     pub async fn jobs_to_run(
         &self,
         after: JobRow,
         limit: i64,
     ) -> Result<Vec<(JobRow, JobTenant)>, Error> {
-        let jobs = self.0.database.jobs_to_run(after, limit).await?;
+        let jobs = if self.is_shared() {
+            let live = self.live();
+            let claiming = self.0.database.claim_jobs(self.node(), &live, limit);
+            claiming.await?
+        } else {
+            self.0.database.jobs_to_run(after, limit).await?
+        };
         Ok(jobs
             .into_iter()
             .map(|(job, tenant)| (job, JobTenant(tenant)))
             .collect())
+    }
+
+    /// Whether a job that was to be run here still is: it is another's once this process seemed
+    /// to be gone.
+    pub async fn has_job(&self, job: JobRow) -> Result<bool, Error> {
+        self.0.database.has_job(self.node(), job).await
     }
 
     /// What is to be done about a job; none if it is running no more.
@@ -150,6 +163,7 @@ impl Storage {
     ) -> Result<bool, Error> {
         let chore = JobChore::AddHits {
             job,
+            by: self.node(),
             first,
             positions,
         };
@@ -166,6 +180,7 @@ impl Storage {
     ) -> Result<bool, Error> {
         let chore = JobChore::Finish {
             job,
+            by: self.node(),
             end,
             first,
             positions,
@@ -173,9 +188,17 @@ impl Storage {
         Ok(self.keep_up(Upkeep::Job(chore)).await? > 0)
     }
 
-    /// Removes everything that a job has found.
+    /// Removes everything that a job has found which this process has.
     pub async fn drop_hits(&self, job: JobRow) -> Result<(), Error> {
-        while self.keep_up(Upkeep::Job(JobChore::DropHits(job))).await? > 0 {}
+        self.drop_hits_by(job, Some(self.node())).await
+    }
+
+    async fn drop_hits_by(&self, job: JobRow, by: Option<NodeRow>) -> Result<(), Error> {
+        while self
+            .keep_up(Upkeep::Job(JobChore::DropHits { job, by }))
+            .await?
+            > 0
+        {}
         Ok(())
     }
 
@@ -189,7 +212,7 @@ impl Storage {
                 return Ok(());
             }
             for job in expired {
-                self.drop_hits(job).await?;
+                self.drop_hits_by(job, None).await?;
                 self.keep_up(Upkeep::Job(JobChore::Drop(job))).await?;
             }
         }

@@ -13,7 +13,7 @@ use foldhash::HashMap;
 use tokio::sync::{Notify, watch};
 
 use super::{
-    port::{StoredRun, TaskLine, TenantRow},
+    port::{RunMoved, StoredRun, TaskLine, TenantRow},
     watched::Watched,
 };
 use crate::clock::Timestamp;
@@ -49,11 +49,16 @@ pub(super) struct Runs {
     ends: Mutex<HashMap<RunId, watch::Sender<bool>>>,
 }
 
+/// The entity that a run waits for, whose it is, and the run.
+pub(super) type AwaitingRun = (EntityId, TenantRow, Tenant, RunId);
+
 /// The entities that runs wait for. A run that waits takes some forty bytes.
 #[derive(Debug, Default)]
 struct Awaited {
     runs: BTreeMap<(EntityId, RunId), TaskLine>,
     tenants: HashMap<TaskLine, Tenant>,
+    /// What each run waits for; only where other processes advance runs, too.
+    by_run: Option<HashMap<RunId, EntityId>>,
 }
 
 impl Awaited {
@@ -61,10 +66,30 @@ impl Awaited {
         self.runs.insert((entity, run.run), run.line);
         let tenant = self.tenants.entry(run.line);
         tenant.or_insert_with(|| run.tenant.clone());
+        if let Some(by_run) = &mut self.by_run {
+            by_run.insert(run.run, entity);
+        }
     }
 
     fn remove(&mut self, entity: EntityId, run: RunId) {
         self.runs.remove(&(entity, run));
+        if let Some(by_run) = &mut self.by_run {
+            by_run.remove(&run);
+        }
+    }
+
+    /// A run waits for this, or for nothing, whatever it has waited for before.
+    fn set(&mut self, run: &WokenRun, awaits: Option<EntityId>) {
+        let before = self
+            .by_run
+            .as_mut()
+            .and_then(|by_run| by_run.remove(&run.run));
+        if let Some(before) = before {
+            self.runs.remove(&(before, run.run));
+        }
+        if let Some(entity) = awaits {
+            self.add(entity, run);
+        }
     }
 
     fn of(&self, entity: EntityId) -> impl Iterator<Item = WokenRun> {
@@ -98,8 +123,11 @@ impl quick_cache::Weighter<RunId, Arc<StoredRun>> for Bytes {
 
 impl Runs {
     /// Nothing is known yet but the newest identifier, and which runs wait for entities.
-    pub(super) fn new(newest: RunId, awaiting: Vec<(EntityId, TenantRow, Tenant, RunId)>) -> Self {
-        let mut awaited = Awaited::default();
+    pub(super) fn new(newest: RunId, awaiting: Vec<AwaitingRun>, is_shared: bool) -> Self {
+        let mut awaited = Awaited {
+            by_run: is_shared.then(HashMap::default),
+            ..Awaited::default()
+        };
         let mut looked_at = Vec::with_capacity(awaiting.len());
         for (entity, line, tenant, run) in awaiting {
             let woken = woken(&tenant, line, run);
@@ -118,15 +146,17 @@ impl Runs {
     }
 
     /// Takes over the runs of a unit that was committed, each with the entity that it waited for.
+    /// What is not the newest any more is not kept.
     pub(super) fn committed(
         &self,
         tenant: &Tenant,
         runs: impl Iterator<Item = (StoredRun, Option<EntityId>)>,
         watched: &Watched,
+        is_newest: bool,
     ) {
         for (run, before) in runs {
             let out = run.is_out.then_some((run.tenant, run.id));
-            if before != run.awaits {
+            if is_newest && before != run.awaits {
                 let mut awaited = lock(&self.awaited);
                 if let Some(entity) = before {
                     awaited.remove(entity, run.id);
@@ -137,17 +167,23 @@ impl Runs {
             }
             let ended = run.ended.is_some().then_some(run.id);
             // Who looks at it from now on sees what was committed.
-            self.current.insert(run.id, Arc::new(run));
+            if is_newest {
+                self.current.insert(run.id, Arc::new(run));
+            }
             if let Some(id) = ended {
-                if let Some(waiting) = lock(&self.ends).get(&id) {
-                    waiting.send_replace(true);
-                }
-                watched.run_ended(id);
+                self.ended(id, watched);
             }
             if let Some((line, id)) = out {
                 self.wake(tenant, line, id);
             }
         }
+    }
+
+    /// The entities that runs wait for.
+    pub(super) fn awaited(&self) -> Vec<EntityId> {
+        let mut entities: Vec<_> = lock(&self.awaited).runs.keys().map(|key| key.0).collect();
+        entities.dedup();
+        entities
     }
 
     /// Has the runs looked at that wait for one of these entities.
@@ -177,9 +213,40 @@ impl Runs {
         }
     }
 
-    /// Forgets where all runs are: other processes have committed, and it is not known what.
-    pub(super) fn clear(&self) {
+    /// Forgets where all runs are: many were advanced, and it is not known which. With it comes which
+    /// wait for entities. Those who wait for ends are answered early, with how far their runs are.
+    pub(super) fn clear(&self, awaiting: Vec<AwaitingRun>, watched: &Watched) {
+        let mut awaited = Awaited {
+            by_run: Some(HashMap::default()),
+            ..Awaited::default()
+        };
+        for (entity, line, tenant, run) in awaiting {
+            awaited.add(entity, &woken(&tenant, line, run));
+        }
+        *lock(&self.awaited) = awaited;
         self.current.clear();
+        for (run, waiting) in lock(&self.ends).iter() {
+            waiting.send_replace(true);
+            watched.run_ended(*run);
+        }
+    }
+
+    /// Takes over that a run was advanced by any process.
+    pub(super) fn advanced(&self, moved: &RunMoved, watched: &Watched) {
+        let run = woken(&moved.tenant, moved.row, moved.run);
+        lock(&self.awaited).set(&run, moved.awaits);
+        self.current.remove(&moved.run);
+        if moved.ended {
+            self.ended(moved.run, watched);
+        }
+    }
+
+    /// A run has ended, which who looks at it now finds.
+    fn ended(&self, run: RunId, watched: &Watched) {
+        if let Some(waiting) = lock(&self.ends).get(&run) {
+            waiting.send_replace(true);
+        }
+        watched.run_ended(run);
     }
 
     /// A run that was advanced lately.

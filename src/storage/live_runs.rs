@@ -26,6 +26,13 @@ struct Counts {
 impl LiveRuns {
     /// Begins with what is stored, by tenant and status.
     pub(super) fn new(stored: Vec<(Tenant, u8, u64)>) -> Self {
+        let live = Self(Mutex::default());
+        live.replace(stored);
+        live
+    }
+
+    /// Counts what is stored again: other processes have changed runs.
+    pub(super) fn replace(&self, stored: Vec<(Tenant, u8, u64)>) {
         let mut counts = Counts::default();
         for (tenant, status, count) in stored {
             *counts.by_tenant.entry(tenant).or_default() += count;
@@ -34,7 +41,7 @@ impl LiveRuns {
             }
         }
         measure::runs_open(counts.by_status);
-        Self(Mutex::new(counts))
+        *self.lock() = counts;
     }
 
     fn lock(&self) -> MutexGuard<'_, Counts> {

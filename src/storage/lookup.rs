@@ -58,8 +58,10 @@ impl Storage {
         Ok(self.keep_up(Upkeep::DropIndex { index }).await? > 0)
     }
 
-    /// Takes over which indexes the database has. Called by the committer, between two batches.
+    /// Takes over which indexes the database has. Called by the committer, between two batches, and
+    /// when another process has changed them.
     pub(super) async fn reload_indexes(&self) -> Result<(), Error> {
+        let _turn = self.0.index_turn.lock().await;
         self.0.indexes.swap(self.0.database.indexes().await?);
         self.0.fill.notify_one();
         Ok(())

@@ -28,6 +28,7 @@ mod cache;
 mod catalog;
 mod chore;
 mod committer;
+mod copy;
 mod damage;
 mod damaged_pages;
 mod draft;
@@ -58,6 +59,7 @@ mod open;
 mod past;
 mod port;
 mod postgres;
+mod pulse;
 mod recent;
 mod record_cache;
 mod room;
@@ -65,6 +67,8 @@ mod rows;
 mod run;
 mod run_feed;
 mod run_retention;
+mod share;
+mod shares;
 mod snapshot;
 mod sorter;
 mod sqlite;
@@ -104,13 +108,14 @@ pub use mirror::{MirrorName, ToMirror};
 pub use missed::{Sought, Wish};
 pub use node::NameTaken;
 pub use port::{
-    Copied, CopyError, Definitions, Durability, Finished, Identity, IdentityChange, IdentityKind,
-    Index, IndexRow, IndexSettings, IndexState, Job, JobEnd, JobRow, JobState, Keyed, Listed,
-    ListedTopic, MemberChange, Message, Migrate, Node, NodeEntry, NodeMember, NodeRow, Ordered,
-    Place, Print, Probe, Progress, Record, RecordHead, RecordKey, RecordKind, RecordOrigin,
-    RecordRow, Recorded, Remembered, RunEvents, RunKey, RunKeyKind, RunName, RunsWanted,
-    ScanLifecycle, ScanPage, ScanRow, Server, Settings, StoredProducer, StoredRun, Subject, Task,
-    TaskKey, TaskKind, TaskLine, TaskPage, TaskRef, TopicEvent, TopicKey, UsedIndexes, Version,
+    Copied, CopyError, CopyProgress, CopyStep, Definitions, Durability, Finished, Identity,
+    IdentityChange, IdentityKind, Index, IndexRow, IndexSettings, IndexState, Job, JobEnd, JobRow,
+    JobState, Keyed, Listed, ListedTopic, MemberChange, Message, Migrate, Moved, Node, NodeEntry,
+    NodeMember, NodeRow, Ordered, Place, Print, Probe, Progress, Record, RecordHead, RecordKey,
+    RecordKind, RecordOrigin, RecordRow, Recorded, Remembered, RunEvents, RunKey, RunKeyKind,
+    RunName, RunsWanted, ScanLifecycle, ScanPage, ScanRow, Server, Settings, StoredProducer,
+    StoredRun, Subject, Task, TaskKey, TaskKind, TaskLine, TaskPage, TaskRef, TopicEvent, TopicKey,
+    UsedIndexes, Version,
 };
 pub use run::RunEnd;
 pub use run_feed::{FollowedRuns, RunFeed};

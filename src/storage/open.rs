@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{Mutex, Notify, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -15,6 +15,7 @@ use super::{
     cache::Cache,
     catalog::Catalog,
     committer::Committer,
+    copy,
     handle::Inner,
     health::Health,
     index::Indexes,
@@ -27,10 +28,12 @@ use super::{
     names::Names,
     nodes::Nodes,
     past::Past,
-    port::{Copied, CopyError, Newest, Progress, Settings},
+    port::{Copied, CopyError, CopyProgress, Moved, Newest, Place, Progress, Settings},
+    pulse::{Applied, Pulses},
     recent::Recent,
     record_cache::RecordCache,
     room::Room,
+    shares::Shares,
     topic_news::TopicNews,
     trouble::Troubles,
     usage::Usage,
@@ -88,6 +91,15 @@ impl Storage {
         backend::restore(settings, from, replace, now, progress).await
     }
 
+    /// Copies a database into an empty one of another kind, or resumes that. Neither may be open.
+    pub async fn copy(
+        from: &Place,
+        to: &Place,
+        progress: CopyProgress<'_>,
+    ) -> Result<Moved, CopyError> {
+        copy::copy(from, to, progress).await
+    }
+
     pub(super) async fn start(
         database: Backend,
         newest: Newest,
@@ -97,12 +109,12 @@ impl Storage {
     ) -> Result<(Self, impl Future<Output = ()> + Send + use<>), Error> {
         let (submissions, inbox) = mpsc::channel(QUEUE_MAX);
         let (chores, waiting) = mpsc::channel(CHORES_MAX);
-        let (publish, published) = watch::channel(newest.sequence);
         // What is due is read later: a service with a long backlog starts as soon as another.
         let (lines, last) = (database.task_lines().await?, database.newest_task().await?);
         let agenda = Agenda::new(clock.read(), lines, last);
         let awaiting = database.runs_that_await().await?;
-        let runs = Runs::new(database.newest_run().await?, awaiting);
+        let is_shared = database.is_shared();
+        let runs = Runs::new(database.newest_run().await?, awaiting, is_shared);
         let live_runs = LiveRuns::new(database.live_runs().await?);
         let troubles = Troubles::new(database.troubles().await?);
         let leases = Leases::new(database.leases().await?);
@@ -127,9 +139,14 @@ impl Storage {
             clock,
             submissions,
             room: Room::new(settings.queue_bytes),
-            published,
+            applied: Applied::new(newest),
+            pulses: Pulses::default(),
+            index_turn: Mutex::default(),
+            instant_turn: Mutex::default(),
+            identities: watch::Sender::default(),
             health: Health::default(),
             agenda,
+            shares: Shares::default(),
             indexes: Indexes::default(),
             missed: MissedIndexes::new(settings.indexes),
             usage: Usage::default(),
@@ -140,7 +157,12 @@ impl Storage {
             long_log: Notify::new(),
         }));
         storage.0.indexes.swap(storage.0.database.indexes().await?);
-        let committer = Committer::new(storage.clone(), inbox, waiting, publish, newest);
-        Ok((storage, committer.run(stop)))
+        let committer = Committer::new(storage.clone(), inbox, waiting, newest);
+        let pulse = storage.keep_pulse();
+        let run = async move {
+            let _until_it_has_stopped = pulse;
+            committer.run(stop).await;
+        };
+        Ok((storage, run))
     }
 }

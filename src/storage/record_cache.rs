@@ -130,7 +130,7 @@ impl RecordCache {
         }
     }
 
-    /// Forgets all records: other processes have committed, and it is not known what.
+    /// Forgets all records.
     pub(super) fn clear(&self) {
         for slot in &self.generations {
             *lock(slot) += 1;
@@ -169,12 +169,18 @@ impl RecordCache {
         self.files.has_changed.notified().await;
     }
 
-    /// Keeps what was just committed; of one that was dropped, nothing.
-    pub(super) fn put(&self, tenant: &Tenant, key: &RecordKey, record: Option<Record>) {
+    /// Keeps what was just committed, if it is the newest; of one that was dropped, nothing.
+    pub(super) fn put(
+        &self,
+        tenant: &Tenant,
+        key: &RecordKey,
+        record: Option<Record>,
+        is_newest: bool,
+    ) {
         let name = name(tenant, key);
         let mut generation = self.slot(&name);
         *generation += 1;
-        match record.filter(is_kept) {
+        match record.filter(|record| is_newest && is_kept(record)) {
             Some(record) => self.records.insert(name.clone(), Arc::new(record)),
             None => {
                 self.records.remove(&name);

@@ -40,6 +40,14 @@ impl TopicNews {
         self.news.notify_one();
     }
 
+    /// Notes a topic that any process has published to.
+    pub(super) fn note(&self, tenant: &Tenant, topic: TopicKey) {
+        if self.is_watched.load(Ordering::Acquire) {
+            self.lock().insert((tenant.clone(), topic));
+            self.news.notify_one();
+        }
+    }
+
     /// Those that have got events since the last call.
     pub(super) fn take(&self) -> HashSet<(Tenant, TopicKey)> {
         self.is_watched.store(true, Ordering::Release);

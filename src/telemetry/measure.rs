@@ -35,6 +35,7 @@ const EXPENSIVE_WORK: &str = "interlock_expensive_work_running";
 const PANICS: &str = "interlock_panics_total";
 const RUNS_STARTED: &str = "interlock_runs_started_total";
 const RUNS_FINISHED: &str = "interlock_runs_finished_total";
+const POSITIONS_LOST: &str = "interlock_positions_lost_total";
 const COMPENSATIONS: &str = "interlock_compensations_total";
 const RUNS_OPEN: &str = "interlock_runs_open";
 const RUN_TIMER_LATENESS: &str = "interlock_run_timer_lateness_seconds";
@@ -465,6 +466,11 @@ pub fn compensated(result: &'static str, count: u32) {
     }
 }
 
+/// Counts positions that a database server had acknowledged and another one lacks.
+pub fn positions_lost(count: u64) {
+    counter!(POSITIONS_LOST).increment(count);
+}
+
 /// Sets how many runs have not ended: pending, running and waiting ones.
 pub fn runs_open(counts: [u64; 3]) {
     static GAUGES: LazyLock<[Gauge; 3]> = LazyLock::new(|| {
@@ -657,6 +663,7 @@ pub const METRICS: &[Metric] = &[
     metric(STORAGE_DAMAGE, MetricKind::Counter, "", "reads that met a damaged page of the database"),
     metric(RUNS_STARTED, MetricKind::Counter, "kind, by", "started runs, by kind (`flo`, `saga`, `manager`; `action`: invocations of actions) and what started them (`caller`, `schedule`, `trigger`, `parent`, `transition`, `route`)"),
     metric(RUNS_FINISHED, MetricKind::Counter, "kind, status", "ended runs, by kind and status: `completed`, `failed`, `cancelled`, `timed_out`"),
+    metric(POSITIONS_LOST, MetricKind::Counter, "", "positions of the sequence that were acknowledged and that the PostgreSQL server lacks after a failover"),
     metric(COMPENSATIONS, MetricKind::Counter, "result", "compensations of sagas that have ended: `completed`, `failed`"),
     metric(RUNS_OPEN, MetricKind::Gauge, "status", "runs that have not ended, invocations of actions included: `pending`, `running`, `waiting`"),
     metric(RUN_TIMER_LATENESS, MetricKind::Histogram, "", "how long after its time a run that waited for it was advanced"),

@@ -237,6 +237,25 @@ async fn what_is_no_backup_replaces_nothing() {
         let (done, told) = run(&folder, &memory, &[command, text(&good)]).await;
         assert!(!done && told.contains("in memory"), "{told}");
     }
+    let newer = folder.join("newer.db");
+    fs::copy(&good, &newer).expect("copied");
+    rusqlite::Connection::open(&newer)
+        .expect("opens")
+        .execute_batch("insert into _sqlx_migrations values (9999, 'later', '', true, x'', 0)")
+        .expect("a later migration");
+    let changed = folder.join("changed.db");
+    fs::copy(&good, &changed).expect("copied");
+    rusqlite::Connection::open(&changed)
+        .expect("opens")
+        .execute_batch("update _sqlx_migrations set checksum = x'00'")
+        .expect("changed migrations");
+    for (file, is_newer) in [(&newer, true), (&changed, false)] {
+        let restore = ["restore", text(file), "--replace"];
+        let (done, told) = run(&folder, &[], &restore).await;
+        assert!(!done, "{file:?}: {told}");
+        let says_newer = told.contains("was written by a newer version; use that version");
+        assert_eq!(says_newer, is_newer, "{file:?}: {told}");
+    }
     let left: Vec<_> = fs::read_dir(folder.join(".local/share/interlock"))
         .expect("readable")
         .map(|file| file.expect("a file").file_name())

@@ -44,6 +44,7 @@ fn the_command_line_explains_itself() {
         "migrate",
         "backup",
         "restore",
+        "copy",
         "version",
         "Examples:",
     ] {
@@ -59,6 +60,7 @@ fn the_command_line_explains_itself() {
         &["migrate"],
         &["backup"],
         &["restore"],
+        &["copy"],
     ] {
         let (code, help, _) = run(folder.path(), &[], &[command, &["--help"]].concat());
         assert!(

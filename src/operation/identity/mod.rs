@@ -30,14 +30,15 @@ mod reset_client_secret;
 mod trusted_keys;
 mod update_provider;
 
-use std::{panic::resume_unwind, sync::Arc};
+use std::{panic::resume_unwind, sync::Arc, time::Duration};
 
-use tracing::{Instrument as _, error, info};
+use tokio_util::sync::CancellationToken;
+use tracing::{Instrument as _, error, info, warn};
 
 use super::Context;
 use crate::auth::{
-    BadRecord, Change, Entry, KeyPair, KeyUse, Known, NotSealed, Registered, Tokens, TrustedKey,
-    UnknownUse, Validity, oidc::Provider,
+    Authenticator, BadRecord, Change, Entry, KeyPair, KeyUse, Known, NotSealed, Registered, Tokens,
+    TrustedKey, UnknownUse, Validity, oidc::Provider,
 };
 use crate::clock::Timestamp;
 use crate::error::{Code, Failure};
@@ -102,6 +103,53 @@ pub async fn recall(storage: &Storage, tokens: &Tokens) -> Result<(), Unknown> {
         "private keys that were stored unencrypted were encrypted"
     );
     Ok(())
+}
+
+/// Has known what other processes have changed up to now.
+async fn catch_up(storage: &Storage, tokens: &Tokens) -> Result<(), Unknown> {
+    if tokens.directory().includes() >= storage.identity_changes() {
+        return Ok(());
+    }
+    let change = tokens.directory().change().await;
+    let changes = storage.identity_changes();
+    if tokens.directory().includes() < changes {
+        recall_in(storage, tokens, &change).await?;
+        change.included(changes);
+    }
+    Ok(())
+}
+
+/// Learns which clients, keys and providers any process has changed before this was called, so that
+/// credentials that were revoked anywhere are refused from here on.
+pub async fn refresh(storage: &Storage, authenticator: &Authenticator) -> Result<(), Failure> {
+    if let Some(tokens) = authenticator.tokens() {
+        storage.refresh().await?;
+        catch_up(storage, tokens)
+            .await
+            .map_err(|error| match error {
+                Unknown::Storage(error) => error.into(),
+                Unknown::Record(_) | Unknown::Seal(_) => Failure::internal(error.to_string()),
+            })?;
+    }
+    Ok(())
+}
+
+/// Has the changes of other processes known when they are made, which ends the streams of revoked
+/// credentials, until `stop` is cancelled.
+pub async fn follow(storage: Storage, tokens: Tokens, stop: CancellationToken) {
+    const PAUSE: Duration = Duration::from_secs(1);
+    let followed = async {
+        loop {
+            storage
+                .identities_changed(tokens.directory().includes())
+                .await;
+            if let Err(error) = catch_up(&storage, &tokens).await {
+                warn!(%error, "clients, keys and providers could not be reloaded; retrying");
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+    };
+    stop.run_until_cancelled(followed).await;
 }
 
 async fn recall_in(storage: &Storage, tokens: &Tokens, change: &Change) -> Result<(), Unknown> {

@@ -111,6 +111,8 @@ impl Runtime {
         let Some((run, ordinal)) = parts(task) else {
             return Ok(Reported::Unknown);
         };
+        // Another process may have sent it.
+        self.storage().refresh().await?;
         let found = match self.find_run(tenant, run).await {
             Err(failure) if failure.code() == Code::RunNotFound => return Ok(Reported::Unknown),
             found => found?,

@@ -27,6 +27,7 @@ impl Runtime {
         run: RunId,
         _seat: TaskInFlight,
     ) -> Result<Done, Failure> {
+        self.storage().refresh().await?;
         let Some(stored) = self.storage().run(&task.tenant, run).await? else {
             return self.drop_timer(task).await;
         };

@@ -58,6 +58,7 @@ const SETTINGS: Settings = Settings {
     token_life: Duration::from_mins(1),
     expiry_grace: Duration::from_millis(100),
     task_pause: Duration::from_secs(1),
+    scan_interval: Duration::from_secs(1),
     retry_pause: Duration::from_secs(1),
     runs: crate::runtime::RunSettings::DEFAULT,
 };

@@ -1,16 +1,18 @@
 //! A batch after its validation: on its way to the disk, and what is told of it when it is there.
 
+use std::sync::Arc;
+
 use foldhash::HashSet;
-use tokio::sync::watch;
 
 use super::{Survivor, rows::Rows, sweeper::Sweeper};
 use crate::clock::Timestamp;
-use crate::entity::{Image, Position, Sequence};
+use crate::entity::{Image, Position};
 use crate::id::{EntityId, RunId, Tenant};
 use crate::storage::{
     Storage,
     draft::Draft,
-    port::{EntityRow, Failure, ModelRow, RecordKey, Syncing, Version},
+    handle::Inner,
+    port::{EntityRow, Failure, ModelRow, Newest, RecordKey, Syncing, Version},
     submission::Submission,
 };
 
@@ -22,8 +24,8 @@ pub(super) struct Validated {
     pub(super) bytes: usize,
     /// The first time it was given.
     pub(super) stamped: Timestamp,
-    /// The sequence of its last unit.
-    pub(super) until: Sequence,
+    /// The commit of its last unit.
+    pub(super) newest: Newest,
 }
 
 /// A batch that was written and may not be durable yet.
@@ -93,95 +95,124 @@ pub(super) async fn synced(flight: &mut Option<Flight>) -> Result<(), Failure> {
 }
 
 /// Makes a durable batch known: cache, then sequence, then callers (STORAGE.md §3).
-pub(super) fn announce(
-    validated: Validated,
-    storage: &Storage,
-    publish: &watch::Sender<Sequence>,
-    sweeper: &mut Sweeper,
-) {
+pub(super) fn announce(validated: Validated, storage: &Storage, sweeper: &mut Sweeper) {
     let Validated {
         rows,
         survivors,
         stamped,
-        until,
+        newest,
         ..
     } = validated;
-    let storage = &storage.0;
     for (published, placed) in &rows.placed {
         published.set(placed);
     }
+    let now = storage.0.clock.now();
+    take_over(storage, &rows, &survivors, newest, now);
+    sweeper.note(&rows.batch.outcomes, now);
+    let storage = &storage.0;
+    // From here on a reader of that instant finds the batch in the cache, too.
+    storage.instants.finish(stamped);
+    if !rows.noted.is_empty() {
+        let noted = Storage(Arc::clone(storage)).of_share(&rows.noted);
+        storage.agenda.add(&noted, storage.clock.read());
+    }
+    for survivor in survivors {
+        super::answer(survivor.submission, Ok(survivor.committed));
+    }
+}
+
+/// Has the caches take over a durable batch, and then those know of it who follow what happens. If
+/// a pulse has found it first, it has had the caches forget what the batch moved; other processes
+/// may have changed that since.
+fn take_over(
+    storage: &Storage,
+    rows: &Rows,
+    survivors: &[Survivor],
+    newest: Newest,
+    now: Timestamp,
+) {
+    let inner = &storage.0;
+    let applying = inner.applied.begin();
+    let is_news = applying.is_news(newest.sequence);
     let mut entities = rows
         .batch
         .versions
         .iter()
         .map(|version| EntityRow(version.e));
-    let mut news = storage.recent.batch();
-    for survivor in &survivors {
+    let mut news = inner.recent.batch().filter(|_| is_news);
+    for survivor in survivors {
         let draft = &survivor.submission.draft;
-        storage.usage.committed(draft);
-        storage.topic_news.committed(draft);
+        inner.usage.committed(draft);
+        inner.topic_news.committed(draft);
         if let Some(news) = &mut news {
             let committed = survivor.committed;
-            news.add_unit(draft, survivor.first, committed, &storage.cache);
+            news.add_unit(draft, survivor.first, committed, &inner.cache);
         }
-        for (write, n) in draft.writes.iter().zip(survivor.first.0..) {
-            let Some(row) = entities.next() else { break };
-            storage.cache.put(Version {
-                row,
-                tenant: survivor.tenant,
-                position: Position(n),
-                live: true,
-                image: Image {
-                    updated: survivor.committed.at,
-                    transaction: draft.id,
-                    ..write.image.clone()
-                },
-            });
+        if is_news {
+            keep(inner, survivor, &mut entities);
         }
-        for removal in &draft.removals {
-            storage.cache.forget(removal.id);
-        }
-        // Before runs are woken, which are held back while they are in trouble.
-        for (key, record) in draft.records.committed(survivor.committed) {
-            storage.troubles.put(&draft.tenant, key, record.as_ref());
-            storage.leases.put(&draft.tenant, key, record.as_ref());
-        }
-        storage.runs.moved(draft.bases().map(|(id, _)| id));
-        storage.live_runs.committed(&draft.tenant, &draft.runs);
-        let runs = draft.stored_runs(survivor.tenant, survivor.first);
-        storage
-            .runs
-            .committed(&draft.tenant, runs, &storage.watched);
-        for (key, record) in draft.records.committed(survivor.committed) {
-            storage.mirrors.put(&draft.tenant, key, record.as_ref());
-            storage.records.put(&draft.tenant, key, record);
-            storage.watched.record_changed(&draft.tenant, key);
+        records_and_runs(inner, survivor, is_news);
+    }
+    let written = rows.batch.versions.iter();
+    let written = written.map(|version| ModelRow(version.m));
+    inner.missed.wrote(written, now);
+    if is_news {
+        for grown in &rows.grown {
+            let (tenant, deltas) = (grown.tenant, grown.deltas);
+            let catalog = &inner.catalog;
+            catalog.widen(tenant, &grown.model, &grown.schema, deltas);
         }
     }
-    let now = storage.clock.now();
-    let written = rows
-        .batch
-        .versions
-        .iter()
-        .map(|version| ModelRow(version.m));
-    storage.missed.wrote(written, now);
-    for grown in &rows.grown {
-        let (tenant, deltas) = (grown.tenant, grown.deltas);
-        let catalog = &storage.catalog;
-        catalog.widen(tenant, &grown.model, &grown.schema, deltas);
+    applying.finish(newest);
+    if is_news {
+        let drafts = survivors.iter().map(|survivor| &survivor.submission.draft);
+        let tenants = drafts.map(|draft| &draft.tenant);
+        inner.recent.publish(news, newest.sequence, tenants);
     }
-    sweeper.note(&rows.batch.outcomes, now);
-    publish.send_replace(until);
-    // From here on a reader of that instant finds the batch in the cache, too.
-    storage.instants.finish(stamped);
-    let tenants = survivors
-        .iter()
-        .map(|survivor| &survivor.submission.draft.tenant);
-    storage.recent.publish(news, until, tenants);
-    if !rows.noted.is_empty() {
-        storage.agenda.add(&rows.noted, storage.clock.read());
+    storage.tell_others();
+}
+
+/// Keeps the versions that a unit has written.
+fn keep(inner: &Inner, survivor: &Survivor, entities: &mut impl Iterator<Item = EntityRow>) {
+    let draft = &survivor.submission.draft;
+    for (write, n) in draft.writes.iter().zip(survivor.first.0..) {
+        let Some(row) = entities.next() else { break };
+        inner.cache.put(Version {
+            row,
+            tenant: survivor.tenant,
+            position: Position(n),
+            live: true,
+            image: Image {
+                updated: survivor.committed.at,
+                transaction: draft.id,
+                ..write.image.clone()
+            },
+        });
     }
-    for survivor in survivors {
-        super::answer(survivor.submission, Ok(survivor.committed));
+    for removal in &draft.removals {
+        inner.cache.forget(removal.id);
+    }
+}
+
+/// Takes over the records and the runs of a unit, and wakes those that wait for them.
+fn records_and_runs(inner: &Inner, survivor: &Survivor, is_news: bool) {
+    let draft = &survivor.submission.draft;
+    // Before runs are woken, which are held back while they are in trouble.
+    for (key, record) in draft.records.committed(survivor.committed) {
+        if is_news {
+            inner.troubles.put(&draft.tenant, key, record.as_ref());
+        }
+        inner.leases.put(&draft.tenant, key, record.as_ref());
+    }
+    inner.runs.moved(draft.bases().map(|(id, _)| id));
+    inner.live_runs.committed(&draft.tenant, &draft.runs);
+    let runs = draft.stored_runs(survivor.tenant, survivor.first);
+    inner
+        .runs
+        .committed(&draft.tenant, runs, &inner.watched, is_news);
+    for (key, record) in draft.records.committed(survivor.committed) {
+        inner.mirrors.put(&draft.tenant, key, record.as_ref());
+        inner.records.put(&draft.tenant, key, record, is_news);
+        inner.watched.record_changed(&draft.tenant, key);
     }
 }

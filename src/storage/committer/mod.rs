@@ -17,7 +17,7 @@ mod upkeep;
 mod validation;
 mod waiting;
 
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info};
 
@@ -29,7 +29,7 @@ use super::{
     port::{Batch, Cause, EntityRow, Failure, Newest, TenantRow, TopicRow, Written},
     submission::Submission,
 };
-use crate::entity::{Position, Sequence};
+use crate::entity::Position;
 
 use flight::{Flight, Validated};
 use log::Growth;
@@ -43,7 +43,6 @@ pub(super) struct Committer {
     writer: Option<Writer>,
     inbox: mpsc::Receiver<Submission>,
     chores: mpsc::Receiver<Chore>,
-    publish: watch::Sender<Sequence>,
     /// The next position.
     next: i64,
     /// The newest row of `entity`; known once the database has been asked.
@@ -84,7 +83,6 @@ impl Committer {
         storage: Storage,
         inbox: mpsc::Receiver<Submission>,
         chores: mpsc::Receiver<Chore>,
-        publish: watch::Sender<Sequence>,
         newest: Newest,
     ) -> Self {
         let writer = storage.0.database.writer();
@@ -93,7 +91,6 @@ impl Committer {
             writer,
             inbox,
             chores,
-            publish,
             next: newest.sequence.0 + 1,
             revision: newest.revision,
             newest_entity: None,
@@ -174,7 +171,9 @@ impl Committer {
     async fn commit(&mut self, mut batch: Vec<Submission>) {
         while let Some(overtaken) = self.try_commit(batch).await {
             batch = overtaken;
+            self.take_turn().await;
         }
+        self.end_turn().await;
     }
 
     /// Commits a batch, or returns what has to be validated again since another process was first.
@@ -271,12 +270,7 @@ impl Committer {
                 flight::synced(&mut self.flight).await?;
             }
             if let Some(flight) = self.flight.take() {
-                flight::announce(
-                    flight.validated,
-                    &self.storage,
-                    &self.publish,
-                    &mut self.sweeper,
-                );
+                flight::announce(flight.validated, &self.storage, &mut self.sweeper);
             }
             Ok(())
         };
@@ -302,7 +296,7 @@ impl Committer {
     }
 
     fn announce(&mut self, validated: Validated) {
-        flight::announce(validated, &self.storage, &self.publish, &mut self.sweeper);
+        flight::announce(validated, &self.storage, &mut self.sweeper);
     }
 }
 

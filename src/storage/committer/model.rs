@@ -28,7 +28,7 @@ impl Committer {
             self.storage.0.instants.finish(at);
             match outcome {
                 Ok(Some(committed)) => {
-                    self.publish.send_replace(Sequence(self.next - 1));
+                    self.applied(committed.sequence, committed.at);
                     break Ok(committed);
                 }
                 Ok(None) => self.is_behind = true,

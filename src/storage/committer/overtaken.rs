@@ -4,6 +4,8 @@
 //! another process was first, nothing is written: what is new is read, and everything is validated
 //! again.
 
+use tracing::debug;
+
 use super::{Committer, Refused};
 use crate::clock::Timestamp;
 use crate::entity::Sequence;
@@ -14,44 +16,54 @@ use crate::storage::{
 };
 
 impl Committer {
-    /// Reads how far other processes have come, if that is not known.
+    /// Reads how far other processes have come, if they may have come further than is known.
     pub(super) async fn catch_up(&mut self) -> Result<(), Error> {
-        if !self.is_behind {
+        if !self.storage.0.database.is_shared() {
+            return Ok(());
+        }
+        let is_known = self.storage.latest().0 > self.follows();
+        if !self.is_behind && !is_known {
             return Ok(());
         }
         // Of what was written last, this process knows more than the database says.
         self.land().await;
-        if let Some(newest) = self.storage.0.database.newest().await? {
-            self.follow(newest).await?;
+        if self.is_behind {
+            self.storage.refresh().await?;
         }
+        self.follow();
         self.is_behind = false;
         Ok(())
     }
 
-    /// From here on everything is validated as of a commit of another process.
-    async fn follow(&mut self, newest: Newest) -> Result<(), Error> {
+    /// Has others that were overtaken wait until this process has written. It is only fair; what is
+    /// wrong with the connection shows when it writes.
+    pub(super) async fn take_turn(&mut self) {
+        self.land().await;
+        if let Some(writer) = &mut self.writer
+            && let Err(error) = writer.take_turn().await
+        {
+            debug!(%error, "a batch is written without a turn");
+        }
+    }
+
+    /// Ends a turn in which nothing was written.
+    pub(super) async fn end_turn(&mut self) {
+        if let Some(writer) = &mut self.writer
+            && let Err(error) = writer.end_turn().await
+        {
+            debug!(%error, "the end of a turn was not answered");
+        }
+    }
+
+    /// From here on everything is validated as of the newest commit that was applied.
+    fn follow(&mut self) {
+        let newest = self.storage.0.applied.newest();
         self.newest_entity = None;
         self.newest_task = None;
         self.newest_topic = None;
         // What was not written may have been given later positions.
         self.next = newest.sequence.0 + 1;
-        if newest.sequence <= *self.publish.borrow() {
-            return Ok(());
-        }
-        let storage = self.storage.clone();
-        let inner = &storage.0;
-        inner.instants.raise(newest.at);
-        inner.cache.clear();
-        inner.records.clear();
-        inner.runs.clear();
-        if newest.revision != self.revision {
-            inner.catalog.clear();
-            storage.reload_indexes().await?;
-            self.revision = newest.revision;
-        }
-        self.publish.send_replace(newest.sequence);
-        inner.recent.skip(newest.sequence);
-        Ok(())
+        self.revision = newest.revision;
     }
 
     /// Whether what was refused has to be validated again, because another process has committed
@@ -64,8 +76,8 @@ impl Committer {
         if refused.is_empty() || !self.storage.0.database.is_shared() {
             return Ok(false);
         }
-        let newest = self.storage.0.database.newest().await?;
-        let is_overtaken = newest.is_some_and(|newest| newest.sequence.0 > follows);
+        self.storage.refresh().await?;
+        let is_overtaken = self.storage.latest().0 > follows;
         self.is_behind |= is_overtaken;
         Ok(is_overtaken)
     }
@@ -92,10 +104,21 @@ impl Committer {
     }
 
     /// A commit that holds no unit is there.
-    pub(super) fn linked(&mut self) {
+    pub(super) fn linked(&mut self, at: Timestamp) {
         let sequence = Sequence(self.next);
         self.next += 1;
         self.revision += 1;
-        self.publish.send_replace(sequence);
+        self.applied(sequence, at);
+    }
+
+    /// A commit of this process is there that brings nothing for the caches.
+    pub(super) fn applied(&self, sequence: Sequence, at: Timestamp) {
+        let newest = Newest {
+            sequence,
+            at,
+            revision: self.revision,
+        };
+        self.storage.0.applied.begin().finish(newest);
+        self.storage.tell_others();
     }
 }

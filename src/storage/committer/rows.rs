@@ -232,6 +232,8 @@ impl Committer {
                 kind: task.kind.code(),
                 name: Arc::clone(&task.name),
                 body: Arc::clone(&task.body),
+                // Others would take it as soon as it is there.
+                owner: (!task.kind.waits()).then_some(self.storage.node().0),
             });
             rows.noted.extend(Noted::of(tenant, task, *newest));
         }

@@ -48,8 +48,8 @@ impl Committer {
             let link = stamped.map(|at| self.link(at));
             let writer = self.writer.as_mut().ok_or(Error::Stopped)?;
             let written = writer.keep_up(upkeep, link.as_ref()).await;
-            if let (Ok(Some(_)), Some(_)) = (&written, &link) {
-                self.linked();
+            if let (Ok(Some(_)), Some(at)) = (&written, stamped) {
+                self.linked(at);
             }
             if let Some(at) = stamped {
                 self.storage.0.instants.finish(at);

@@ -11,6 +11,7 @@ use crate::entity::{Position, Sequence};
 use crate::storage::{
     Error, Storage,
     draft::{Committed, Draft, Holders, RecordView, Taken, claimed},
+    port::Newest,
     submission::Submission,
     validate::{self, ModelView, View},
 };
@@ -130,13 +131,18 @@ impl Committer {
             self.storage.0.instants.finish(stamped);
             return (None, refused);
         }
+        let revision = self.revision + i64::from(rows.batch.changes_definitions());
         let bytes = survivors.iter().map(|survivor| survivor.submission.bytes);
         let validated = Validated {
             bytes: bytes.sum(),
             rows,
             survivors,
             stamped,
-            until: Sequence(self.next - 1),
+            newest: Newest {
+                sequence: Sequence(self.next - 1),
+                at: Timestamp::from_micros(at - 1),
+                revision,
+            },
         };
         (Some(validated), refused)
     }

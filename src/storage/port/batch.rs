@@ -75,6 +75,8 @@ pub(in crate::storage) struct TaskRow {
     pub(in crate::storage) kind: i64,
     pub(in crate::storage) name: Arc<str>,
     pub(in crate::storage) body: Arc<str>,
+    /// The node that is at it, where several use the database.
+    pub(in crate::storage) owner: Option<i64>,
 }
 
 /// When a run is to be looked at. It replaces what the run had.

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use super::{
-    CommitRow, EntityRow, Finished, IdentityChange, IndexRow, JobEnd, JobRow, ModelRow, OutcomeRow,
-    TenantRow,
+    CommitRow, EntityRow, Finished, IdentityChange, IndexRow, JobEnd, JobRow, ModelRow, NodeRow,
+    OutcomeRow, TenantRow,
 };
 use crate::clock::Timestamp;
 use crate::entity::{Key, Path, Position, Sequence};
@@ -138,17 +138,23 @@ pub(in crate::storage) enum JobChore {
     },
     AddHits {
         job: JobRow,
+        /// The node that has the job.
+        by: NodeRow,
         first: i64,
         positions: Vec<Position>,
     },
     Finish {
         job: JobRow,
+        by: NodeRow,
         end: JobEnd,
         first: i64,
         positions: Vec<Position>,
     },
-    /// Removes some of what it has found; answers how many.
-    DropHits(JobRow),
+    /// Removes some of what it has found; answers how many. Of a node only if it has the job.
+    DropHits {
+        job: JobRow,
+        by: Option<NodeRow>,
+    },
     Drop(JobRow),
 }
 
@@ -157,7 +163,9 @@ impl JobChore {
     pub(in crate::storage) const fn outcome(&self) -> Option<&OutcomeRow> {
         match self {
             Self::Put { outcome, .. } | Self::Cancel { outcome, .. } => outcome.as_ref(),
-            Self::AddHits { .. } | Self::Finish { .. } | Self::DropHits(_) | Self::Drop(_) => None,
+            Self::AddHits { .. } | Self::Finish { .. } | Self::DropHits { .. } | Self::Drop(_) => {
+                None
+            }
         }
     }
 }

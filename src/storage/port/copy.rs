@@ -20,6 +20,30 @@ pub struct Copied {
 /// Gets the bytes that are copied, and how many there will be, about.
 pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
 
+/// What a copy into a database of another kind has brought over.
+#[derive(Debug, Clone, Copy)]
+pub struct Moved {
+    /// How many rows there are.
+    pub rows: u64,
+    /// How many of them were there already, from a copy that was interrupted.
+    pub resumed: u64,
+}
+
+/// How far such a copy has got.
+#[derive(Debug, Clone, Copy)]
+pub struct CopyStep {
+    /// Whether both sides are being compared.
+    pub is_check: bool,
+    /// The table.
+    pub table: &'static str,
+    /// How many rows of all tables are done.
+    pub done: u64,
+    pub total: u64,
+}
+
+/// Is called now and then with how far a copy has got.
+pub type CopyProgress<'a> = &'a (dyn Fn(&CopyStep) + Sync);
+
 /// Why there is no copy, or why it is not in the place of the database.
 #[derive(Debug, thiserror::Error)]
 pub enum CopyError {
@@ -48,6 +72,34 @@ pub enum CopyError {
         path: PathBuf,
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    #[error("both are SQLite databases; use `interlock backup` and `interlock restore`")]
+    BothFiles,
+    #[error("both are PostgreSQL databases; use pg_dump and pg_restore")]
+    BothServers,
+    #[error("the PostgreSQL database is used by {0}; stop every service that uses it first")]
+    Live(String),
+    #[error("the source needs a migration; run `interlock migrate` with its settings first")]
+    Old,
+    #[error("the source is itself an unfinished copy; finish it first")]
+    Unfinished,
+    #[error("the target is not empty: it has rows in `{table}`; name an empty database")]
+    NotEmpty { table: &'static str },
+    #[error(
+        "the target holds an interrupted copy of another database, or of this one before it changed; empty it and copy again"
+    )]
+    OfAnother,
+    #[error("another `interlock copy` writes to the target; wait for its end")]
+    Twice,
+    #[error(
+        "a value in `{table}` has a NUL character, which PostgreSQL cannot store; remove what has it"
+    )]
+    NulCharacter { table: &'static str },
+    #[error("`{table}` cannot be read as it was written; empty the target and copy again")]
+    Unreadable { table: &'static str },
+    #[error(
+        "`{table}` is not the same on both sides, so the copy cannot be used; empty the target and copy again"
+    )]
+    Differs { table: &'static str },
     #[error("a file could not be used")]
     Io(#[from] io::Error),
     #[error("the database failed")]
@@ -62,6 +114,7 @@ impl From<OpenError> for CopyError {
             OpenError::InUse(path) => Self::InUse(path),
             OpenError::Io(error) => Self::Io(error),
             other @ (OpenError::NotMigrated
+            | OpenError::Incomplete
             | OpenError::Migration(_)
             | OpenError::Server(_)
             | OpenError::Read(_)) => Self::Open(other.into()),

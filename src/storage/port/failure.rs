@@ -127,6 +127,9 @@ pub(in crate::storage) enum OpenError {
     InUse(PathBuf),
     #[error("the database needs a migration")]
     NotMigrated,
+    /// An `interlock copy` into it has not been finished.
+    #[error("the database is an unfinished copy")]
+    Incomplete,
     #[error("the database could not be migrated")]
     Migration(#[source] Source),
     /// A server cannot be used; the error says what to do about it.

@@ -31,10 +31,12 @@ mod key;
 mod model;
 mod node;
 mod outcome;
+mod pulse;
 mod record;
 mod run;
 mod scan_page;
 mod settings;
+mod table;
 mod task;
 mod topic;
 mod version;
@@ -47,7 +49,7 @@ pub(in crate::storage) use batch::{
 };
 pub(in crate::storage) use chore::{FilledKey, JobChore, Link, Upkeep};
 pub(in crate::storage) use claim::Claim;
-pub use copy::{Copied, CopyError, Progress};
+pub use copy::{Copied, CopyError, CopyProgress, CopyStep, Moved, Progress};
 pub use definitions::Definitions;
 pub(in crate::storage) use failure::{Cause, Error, Failure, Misplaced, OpenError, Syncing};
 pub(in crate::storage) use feed::ChangeRange;
@@ -62,6 +64,7 @@ pub(in crate::storage) use model::{Edit, Effect, ModelCommit};
 pub use node::{MemberChange, Node, NodeEntry, NodeMember, NodeRow};
 pub(in crate::storage) use outcome::Stored;
 pub use outcome::{Print, Remembered};
+pub(in crate::storage) use pulse::{Pulse, RunMoved};
 pub use record::{
     Record, RecordHead, RecordKey, RecordKind, RecordOrigin, RecordRow, StoredProducer,
 };
@@ -71,6 +74,7 @@ pub use run::{RunEvents, RunKey, RunKeyKind, RunName, RunsWanted, StoredRun};
 pub(in crate::storage) use scan_page::{Entry, LifecycleEntry, Lifecycles, Reached, ScanRequest};
 pub use scan_page::{ScanLifecycle, ScanPage, ScanRow};
 pub use settings::{Durability, IndexSettings, Migrate, Place, Server, Settings, UsedIndexes};
+pub(in crate::storage) use table::{CopyMark, Kind, Row, Table, Value};
 pub use task::{Subject, Task, TaskKind, TaskPage};
 pub use topic::{ListedTopic, TopicEvent, TopicKey};
 pub(in crate::storage) use topic::{TopicHead, TopicPage, TopicRow};

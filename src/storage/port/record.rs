@@ -44,7 +44,6 @@ pub enum RecordKind {
 }
 
 impl RecordKind {
-    #[cfg(test)]
     pub(in crate::storage) const ALL: [Self; 16] = [
         Self::Definition,
         Self::Program,
@@ -63,6 +62,11 @@ impl RecordKind {
         Self::File,
         Self::Intent,
     ];
+
+    /// The kind of a code; none if this release does not know it.
+    pub(in crate::storage) fn of_code(code: i64) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.code() == code)
+    }
 
     pub(in crate::storage) const fn code(self) -> i64 {
         match self {

@@ -57,7 +57,7 @@ const REMOVED_ENTITIES: Part = Part(24, include_str!("sql/batch/removed_entities
 const SWEPT: Part = Part(25, include_str!("sql/batch/swept.sql"));
 
 /// How many values the commits take.
-const HEAD_VALUES: usize = 9;
+const HEAD_VALUES: usize = 10;
 
 /// How many texts are kept.
 const TEXTS_MAX: usize = 256;

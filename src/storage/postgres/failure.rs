@@ -35,6 +35,11 @@ pub(super) enum Trouble {
     )]
     NotMigrated,
     #[error(
+        "the PostgreSQL database is an unfinished copy; finish it by the same `interlock copy`, or \
+         use an empty database"
+    )]
+    Incomplete,
+    #[error(
         "the PostgreSQL database was migrated by a newer release; run that release or a later one"
     )]
     Newer,

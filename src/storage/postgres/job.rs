@@ -7,11 +7,13 @@ use crate::clock::Timestamp;
 use crate::entity::Position;
 use crate::id::JobId;
 use crate::storage::{
-    port::{Error, Job, JobChore, JobRow, StoredJob, TenantRow},
+    port::{Error, Job, JobChore, JobRow, NodeRow, StoredJob, TenantRow},
     rows::{JobData, PlanData},
 };
 
 const JOB_ADD_HITS: &str = include_str!("sql/job_add_hits.sql");
+const JOB_CLAIM: &str = include_str!("sql/job_claim.sql");
+const JOB_HAS: &str = include_str!("sql/job_has.sql");
 const JOB_CANCEL: &str = include_str!("sql/job_cancel.sql");
 const JOB_DROP: &str = include_str!("sql/job_drop.sql");
 const JOB_DROP_HITS: &str = include_str!("sql/job_drop_hits.sql");
@@ -59,20 +61,22 @@ pub(super) async fn write(
             .bind(key),
         JobChore::AddHits {
             job,
+            by,
             first,
             positions,
         } => {
-            let added = add_hits(*job, *first, positions);
+            let added = add_hits(*job, *by, *first, positions);
             return Ok(added.execute(connection).await?.rows_affected());
         }
         JobChore::Finish {
             job,
+            by,
             end,
             first,
             positions,
         } => {
             if !positions.is_empty() {
-                let added = add_hits(*job, *first, positions);
+                let added = add_hits(*job, *by, *first, positions);
                 added.execute(&mut *connection).await?;
             }
             sqlx::query(JOB_FINISH)
@@ -82,8 +86,12 @@ pub(super) async fn write(
                 .bind(end.finished.expires.micros())
                 .bind(end.count)
                 .bind(i64::try_from(end.took.as_millis()).unwrap_or(i64::MAX))
+                .bind(by.0)
         }
-        JobChore::DropHits(job) => sqlx::query(JOB_DROP_HITS).bind(job.0).bind(REMOVED_AT_ONCE),
+        JobChore::DropHits { job, by } => sqlx::query(JOB_DROP_HITS)
+            .bind(job.0)
+            .bind(REMOVED_AT_ONCE)
+            .bind(by.map(|by| by.0)),
         JobChore::Drop(job) => sqlx::query(JOB_DROP).bind(job.0),
     };
     let rows = query.execute(&mut *connection).await?.rows_affected();
@@ -103,9 +111,10 @@ pub(super) async fn write(
 
 type Query<'a> = sqlx::query::Query<'a, sqlx_postgres::Postgres, sqlx_postgres::PgArguments>;
 
-fn add_hits<'a>(job: JobRow, first: i64, positions: &[Position]) -> Query<'a> {
+fn add_hits<'a>(job: JobRow, by: NodeRow, first: i64, positions: &[Position]) -> Query<'a> {
     let list: Vec<i64> = positions.iter().map(|position| position.0).collect();
-    sqlx::query(JOB_ADD_HITS).bind(job.0).bind(first).bind(list)
+    let query = sqlx::query(JOB_ADD_HITS).bind(job.0).bind(first);
+    query.bind(list).bind(by.0)
 }
 
 impl Postgres {
@@ -135,6 +144,37 @@ impl Postgres {
             .await?;
         let rows = rows.into_iter();
         Ok(rows.map(|(j, t)| (JobRow(j), TenantRow(t))).collect())
+    }
+
+    /// Takes jobs that are to be run for a node; those that it got, and whose they are.
+    pub(in crate::storage) async fn claim_jobs(
+        &self,
+        own: NodeRow,
+        live: &[NodeRow],
+        limit: i64,
+    ) -> Result<Vec<(JobRow, TenantRow)>, Error> {
+        let live: Vec<i64> = live.iter().map(|node| node.0).collect();
+        let rows: Vec<(i64, i64)> = sqlx::query_as(JOB_CLAIM)
+            .bind(own.0)
+            .bind(live)
+            .bind(limit)
+            .fetch_all(&self.reads)
+            .await?;
+        let rows = rows.into_iter();
+        Ok(rows.map(|(j, t)| (JobRow(j), TenantRow(t))).collect())
+    }
+
+    /// Whether a node has a job.
+    pub(in crate::storage) async fn has_job(
+        &self,
+        own: NodeRow,
+        job: JobRow,
+    ) -> Result<bool, Error> {
+        Ok(sqlx::query_scalar(JOB_HAS)
+            .bind(job.0)
+            .bind(own.0)
+            .fetch_one(&self.reads)
+            .await?)
     }
 
     pub(in crate::storage) async fn job_plan(

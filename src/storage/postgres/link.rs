@@ -11,6 +11,7 @@ pub(super) async fn put(
     connection: &mut PgConnection,
     follows: i64,
     commit: &CommitRow,
+    news: Option<String>,
 ) -> Result<bool, sqlx::Error> {
     let put = sqlx::query(LINK_PUT)
         .bind(follows)
@@ -19,6 +20,7 @@ pub(super) async fn put(
         .bind(commit.tenant)
         .bind(commit.at)
         .bind(commit.author)
-        .bind(commit.executor);
+        .bind(commit.executor)
+        .bind(news);
     Ok(put.execute(connection).await?.rows_affected() > 0)
 }

@@ -6,6 +6,7 @@
 //! still fits is what makes it right.
 
 mod batch;
+mod copying;
 mod definitions;
 mod failure;
 mod find;
@@ -14,7 +15,9 @@ mod job;
 mod link;
 mod many;
 mod model;
+mod news;
 mod node;
+mod pulse;
 mod read;
 mod record;
 mod run;
@@ -39,10 +42,12 @@ use sqlx::{
 use sqlx_postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
 use tracing::warn;
 
-use super::port::{Durability, Migrate, Newest, OpenError, Server, Settings};
+use super::port::{Durability, Failure, Migrate, Newest, OpenError, Server, Settings};
 
+pub(super) use copying::CopyEnd;
 use failure::Trouble;
 pub(super) use failure::understood;
+pub(super) use pulse::{Listener, Pulser};
 use server::Servers;
 pub(super) use writer::Writer;
 
@@ -122,6 +127,16 @@ impl Postgres {
         Some(Writer::new(servers, self.durability, reads))
     }
 
+    /// Appends a commit that holds nothing, stamped now: nothing will be stamped before it any more.
+    pub(super) async fn append_link(&self) -> Result<(), Failure> {
+        let connection = self.reads.acquire().await.map_err(Failure::from);
+        let appended = match connection {
+            Ok(mut connection) => writer::append_empty_link(&mut connection).await,
+            Err(failure) => Err(failure),
+        };
+        appended.map_err(failure::without_answer)
+    }
+
     /// Closes every connection.
     pub(super) async fn close(&self, writer: Writer) {
         self.reads.close().await;
@@ -132,9 +147,18 @@ impl Postgres {
 /// Finds the server that takes writes, and brings the database up to date.
 async fn prepare(servers: &Servers, migrate: Migrate) -> Result<PgConnectOptions, Trouble> {
     let (options, mut connection) = servers.connect().await?;
-    let migrated = bring_up_to_date(&mut connection, migrate).await;
+    let prepared = whole(&mut connection, migrate).await;
     let _ = connection.close().await;
-    migrated.map(|()| options)
+    prepared.map(|()| options)
+}
+
+/// Brings the database up to date, unless it is a part of another one.
+async fn whole(connection: &mut PgConnection, migrate: Migrate) -> Result<(), Trouble> {
+    bring_up_to_date(connection, migrate).await?;
+    if copying::is_unfinished(connection).await? {
+        return Err(Trouble::Incomplete);
+    }
+    Ok(())
 }
 
 /// Forward only, one process at a time; a database that is newer than this program is refused.

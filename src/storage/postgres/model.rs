@@ -31,7 +31,7 @@ pub(super) async fn write(
     commit: &ModelCommit<'_>,
 ) -> Result<bool, Error> {
     let mut transaction = connection.begin().await?;
-    if !link::put(&mut transaction, commit.follows, &commit.commit).await? {
+    if !link::put(&mut transaction, commit.follows, &commit.commit, None).await? {
         return Ok(false);
     }
     let seq = commit.commit.seq;

@@ -1,11 +1,14 @@
 //! Tasks: when they are due, and what they are.
 
 use super::Postgres;
+use crate::clock::Timestamp;
 use crate::storage::{
-    port::{EntityRow, Error, Task, TaskKey, TaskLine, TaskPage},
+    port::{EntityRow, Error, NodeRow, Task, TaskKey, TaskLine, TaskPage},
     rows::TaskData,
 };
 
+const TASK_AHEAD: &str = include_str!("sql/task_ahead.sql");
+const TASK_CLAIM: &str = include_str!("sql/task_claim.sql");
 const TASK_AFTER: &str = include_str!("sql/task_after.sql");
 const TASK_AT: &str = include_str!("sql/task_at.sql");
 const TASK_GET: &str = include_str!("sql/task_get.sql");
@@ -61,6 +64,42 @@ impl Postgres {
         Ok(tasks)
     }
 
+    /// Takes tasks for a node; those that it got.
+    pub(in crate::storage) async fn claim_tasks(
+        &self,
+        own: NodeRow,
+        keys: &[TaskKey],
+        kept: &[TaskKey],
+        live: &[NodeRow],
+    ) -> Result<Vec<TaskKey>, Error> {
+        let numbers = |keys: &[TaskKey]| keys.iter().map(|key| key.0).collect::<Vec<_>>();
+        let claimed: Vec<i64> = sqlx::query_scalar(TASK_CLAIM)
+            .bind(own.0)
+            .bind(numbers(keys))
+            .bind(numbers(kept))
+            .bind(rows(live))
+            .fetch_all(&self.reads)
+            .await?;
+        Ok(claimed.into_iter().map(TaskKey).collect())
+    }
+
+    /// The tasks that are due up to an instant and that no live node has.
+    pub(in crate::storage) async fn tasks_ahead(
+        &self,
+        until: Timestamp,
+        live: &[NodeRow],
+        limit: i64,
+    ) -> Result<Vec<(TaskLine, i64, i64)>, Error> {
+        let ahead: Vec<(i64, i64, i64)> = sqlx::query_as(TASK_AHEAD)
+            .bind(until.micros())
+            .bind(rows(live))
+            .bind(limit)
+            .fetch_all(&self.reads)
+            .await?;
+        let ahead = ahead.into_iter();
+        Ok(ahead.map(|(t, due, k)| (TaskLine(t), due, k)).collect())
+    }
+
     /// The tasks of those keys that are still there, and all others of the same entities.
     pub(in crate::storage) async fn tasks(&self, keys: &[TaskKey]) -> Result<Vec<Task>, Error> {
         let rows: Vec<TaskData> = sqlx::query_as(TASK_GET)
@@ -77,4 +116,8 @@ impl Postgres {
             .await?;
         rows.into_iter().map(Task::try_from).collect()
     }
+}
+
+fn rows(nodes: &[NodeRow]) -> Vec<i64> {
+    nodes.iter().map(|node| node.0).collect()
 }

@@ -4,7 +4,7 @@
 use sqlx::Connection as _;
 use sqlx_postgres::PgConnection;
 
-use super::{identity, job, link, run::numbers};
+use super::{identity, job, link, news::News, run::numbers};
 use crate::id::EntityId;
 use crate::storage::port::{FilledKey, IndexRow, IndexState, Link, Upkeep};
 
@@ -39,7 +39,7 @@ pub(super) async fn write(
 ) -> Result<Option<u64>, sqlx::Error> {
     let mut transaction = connection.begin().await?;
     if let Some(Link { follows, commit }) = link
-        && !link::put(&mut transaction, *follows, commit).await?
+        && !link::put(&mut transaction, *follows, commit, News::of_upkeep(upkeep)).await?
     {
         return Ok(None);
     }

@@ -5,7 +5,7 @@
 //! what is not there then will never be.
 
 use futures_util::{FutureExt as _, future};
-use sqlx::{Connection as _, Executor as _};
+use sqlx::{Connection as _, Executor as _, pool::PoolConnection};
 use sqlx_postgres::{PgConnection, PgPool};
 use uuid::Uuid;
 
@@ -29,8 +29,32 @@ const COMMIT_KNOWN: &str = include_str!("sql/commit_known.sql");
 const LINK_EMPTY: &str = include_str!("sql/link_empty.sql");
 const OUTCOME_SWEEP: &str = include_str!("sql/outcome_sweep.sql");
 const RUN_NAME_PUT: &str = include_str!("sql/run_name_put.sql");
+const SESSION_TURN: &str = include_str!("sql/session_turn.sql");
 const SESSION_WRITER: &str = include_str!("sql/session_writer.sql");
 pub(super) const TENANT_PUT: &str = include_str!("sql/tenant_put.sql");
+
+/// Puts an empty link behind whatever is on its way. What is there then is there to stay, and what
+/// is not never will be.
+pub(super) async fn append_empty_link(connection: &mut PgConnection) -> Result<(), Failure> {
+    loop {
+        let put = sqlx::query(LINK_EMPTY)
+            .bind(TransactionId::fresh().uuid())
+            .bind(true);
+        if put.execute(&mut *connection).await?.rows_affected() > 0 {
+            return Ok(());
+        }
+    }
+}
+
+/// Puts a link there if none was written since the server was started. A conflict shows that there
+/// is one.
+async fn link_server(connection: &mut PgConnection) -> Result<(), Failure> {
+    let put = sqlx::query(LINK_EMPTY)
+        .bind(TransactionId::fresh().uuid())
+        .bind(false);
+    put.execute(connection).await?;
+    Ok(())
+}
 
 /// The one connection of this process that writes. It is opened when it is first needed, and again
 /// after a failure.
@@ -39,9 +63,26 @@ pub(in crate::storage) struct Writer {
     servers: Servers,
     durability: Durability,
     connection: Option<PgConnection>,
+    /// Whether the connection is in a transaction that has the turn.
+    has_turn: bool,
     /// The connections that read, which go to the same server.
     reads: PgPool,
     texts: Texts,
+}
+
+/// What writes the row of a name.
+enum Named<'a> {
+    Writer(&'a mut PgConnection),
+    Beside(PoolConnection<sqlx_postgres::Postgres>),
+}
+
+impl Named<'_> {
+    fn connection(&mut self) -> &mut PgConnection {
+        match self {
+            Self::Writer(connection) => connection,
+            Self::Beside(connection) => connection,
+        }
+    }
 }
 
 impl Writer {
@@ -50,6 +91,7 @@ impl Writer {
             servers,
             durability,
             connection: None,
+            has_turn: false,
             reads,
             texts: Texts::default(),
         }
@@ -62,6 +104,8 @@ impl Writer {
                 connected.map_err(|trouble| Failure::new(Cause::Away, trouble))?;
             server::prepare(&mut connection, self.durability).await?;
             connection.execute(SESSION_WRITER).await?;
+            self.has_turn = false;
+            link_server(&mut connection).await?;
             self.reads.set_connect_options(options);
             self.connection = Some(connection);
         }
@@ -75,11 +119,53 @@ impl Writer {
         let script = batch::script(batch, &mut self.texts)?;
         let connection = self.connection().await?;
         let fits = script.fetch_one(connection).await;
-        if fits.map_err(|error| without_answer(error.into()))? {
+        let fits = fits.map_err(|error| without_answer(error.into()))?;
+        self.end_turn().await?;
+        if fits {
             Ok(Written::Syncing(future::ready(Ok(())).boxed()))
         } else {
             Ok(Written::Overtaken)
         }
+    }
+
+    /// Takes a turn, which the next batch ends. Who does not get it in a second writes without it:
+    /// it makes waiting fair, and decides nothing.
+    pub(in crate::storage) async fn take_turn(&mut self) -> Result<(), Failure> {
+        if self.has_turn {
+            return Ok(());
+        }
+        let connection = self.connection().await?;
+        match connection.execute(SESSION_TURN).await {
+            Ok(_) => self.has_turn = true,
+            Err(error) if error.as_database_error().is_some() => {
+                let ended = connection.execute("rollback").await;
+                ended.map_err(|error| without_answer(error.into()))?;
+            }
+            Err(error) => {
+                self.connection = None;
+                return Err(without_answer(error.into()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the turn, if there is one; what was written in it is durable then.
+    pub(in crate::storage) async fn end_turn(&mut self) -> Result<(), Failure> {
+        if std::mem::take(&mut self.has_turn)
+            && let Some(connection) = &mut self.connection
+        {
+            let ended = connection.execute("commit").await;
+            ended.map_err(|error| without_answer(error.into()))?;
+        }
+        Ok(())
+    }
+
+    /// The row of a name is there whatever becomes of the batch that needs it.
+    async fn beside_turn(&mut self) -> Result<Named<'_>, Failure> {
+        if self.has_turn {
+            return Ok(Named::Beside(self.reads.acquire().await?));
+        }
+        Ok(Named::Writer(self.connection().await?))
     }
 
     /// Writes what is no commit of units; how many rows that took. None if it is to follow a commit
@@ -97,18 +183,11 @@ impl Writer {
     /// Connects again, to the server that takes writes now, and puts an empty link behind whatever
     /// is on its way.
     pub(in crate::storage) async fn reopen(&mut self) -> Result<(), Failure> {
+        self.has_turn = false;
         // What it was asked may still be on its way, so nobody waits for it to say goodbye.
         self.connection = None;
         let connection = self.connection().await?;
-        loop {
-            let put = sqlx::query(LINK_EMPTY)
-                .bind(TransactionId::fresh().uuid())
-                .execute(&mut *connection)
-                .await?;
-            if put.rows_affected() > 0 {
-                return Ok(());
-            }
-        }
+        append_empty_link(connection).await
     }
 
     pub(super) async fn close(self) {
@@ -136,7 +215,7 @@ impl Writer {
     pub(in crate::storage) async fn tenant(&mut self, tenant: &Tenant) -> Result<TenantRow, Error> {
         let row = sqlx::query_scalar(TENANT_PUT)
             .bind(tenant.as_str())
-            .fetch_one(self.connection().await?)
+            .fetch_one(self.beside_turn().await?.connection())
             .await?;
         Ok(TenantRow(row))
     }
@@ -150,7 +229,7 @@ impl Writer {
             .bind(tenant.0)
             .bind(actor.kind.as_str())
             .bind(&*actor.name)
-            .fetch_one(self.connection().await?)
+            .fetch_one(self.beside_turn().await?.connection())
             .await?;
         Ok(ActorRow(row))
     }
@@ -164,7 +243,7 @@ impl Writer {
             .bind(tenant.0)
             .bind(&*name.namespace)
             .bind(&*name.name)
-            .fetch_one(self.connection().await?)
+            .fetch_one(self.beside_turn().await?.connection())
             .await?;
         Ok(RunNameRow(row))
     }

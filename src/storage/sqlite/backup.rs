@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use sqlx::{ConnectOptions as _, Connection as _};
+use sqlx::{ConnectOptions as _, Connection as _, migrate::MigrateError};
 use sqlx_sqlite::{SqliteConnectOptions, SqliteConnection};
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -50,7 +50,7 @@ pub(in crate::storage) async fn back_up(
     copy(from, &partial, progress).await?;
     let newest = newest(&partial).await?;
     if to.exists() {
-        fs::remove_file(&partial)?;
+        let _ = fs::remove_file(&partial);
         return Err(CopyError::Exists(to.to_owned()));
     }
     placed(&partial, to, newest)
@@ -83,8 +83,9 @@ pub(in crate::storage) async fn restore(
     let newest = match prepare(&partial, from, now).await {
         Ok(newest) => newest,
         Err(error) => {
-            // It is as large as the database.
-            fs::remove_file(&partial)?;
+            // It is as large as the database. Why it is not used matters more than whether it is
+            // left.
+            let _ = fs::remove_file(&partial);
             return Err(error);
         }
     };
@@ -116,14 +117,7 @@ async fn copy(from: &Path, to: &Path, progress: Progress<'_>) -> Result<(), Copy
         Ok(()) | Err(_) => {}
     }
     let mut source = read_only(from).connect().await?;
-    match sqlx::query_scalar(IS_OURS).fetch_one(&mut source).await {
-        Ok(true) => {}
-        Ok(false) => return Err(CopyError::Foreign(from.to_owned())),
-        Err(error) if is_damage(&error) => {
-            return Err(CopyError::Foreign(from.to_owned()));
-        }
-        Err(error) => return Err(error.into()),
-    }
+    check_is_ours(from, &mut source).await?;
     let bytes: i64 = sqlx::query_scalar(BYTES).fetch_one(&mut source).await?;
     let total = u64::try_from(bytes).unwrap_or_default();
     let copied = {
@@ -151,7 +145,20 @@ async fn copy(from: &Path, to: &Path, progress: Progress<'_>) -> Result<(), Copy
     Ok(())
 }
 
-fn unreadable(path: &Path, error: sqlx::Error) -> CopyError {
+/// Fails if a file is not a database of this service.
+pub(super) async fn check_is_ours(
+    path: &Path,
+    connection: &mut SqliteConnection,
+) -> Result<(), CopyError> {
+    match sqlx::query_scalar(IS_OURS).fetch_one(connection).await {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(CopyError::Foreign(path.to_owned())),
+        Err(error) if is_damage(&error) => Err(CopyError::Foreign(path.to_owned())),
+        Err(error) => Err(error.into()),
+    }
+}
+
+pub(super) fn unreadable(path: &Path, error: sqlx::Error) -> CopyError {
     if is_foreign(&error) {
         CopyError::Foreign(path.to_owned())
     } else if is_damage(&error) {
@@ -162,7 +169,7 @@ fn unreadable(path: &Path, error: sqlx::Error) -> CopyError {
 }
 
 /// A database that is only read. Without a log, nothing has to be written beside it.
-fn read_only(path: &Path) -> SqliteConnectOptions {
+pub(super) fn read_only(path: &Path) -> SqliteConnectOptions {
     let has_log = path
         .canonicalize()
         .is_ok_and(|path| place::log_of(&path).exists());
@@ -202,13 +209,8 @@ async fn prepare(copy: &Path, from: &Path, now: Timestamp) -> Result<Newest, Cop
         .connect()
         .await?;
     let newest = newest_of(&mut connection).await?;
-    MIGRATIONS
-        .run(&mut connection)
-        .await
-        .map_err(|error| CopyError::NotOfThisVersion {
-            path: from.to_owned(),
-            source: error.into(),
-        })?;
+    let migrated = MIGRATIONS.run(&mut connection).await;
+    migrated.map_err(|error| not_migrated(from, error))?;
     sqlx::query(SKIP)
         .bind(SKIPPED)
         .bind(TransactionId::fresh().uuid())
@@ -217,6 +219,19 @@ async fn prepare(copy: &Path, from: &Path, now: Timestamp) -> Result<Newest, Cop
         .await?;
     connection.close().await?;
     Ok(newest)
+}
+
+/// Why a copy could not be brought up to date. One of a newer version has migrations that this one
+/// does not know.
+pub(super) fn not_migrated(copy: &Path, error: MigrateError) -> CopyError {
+    if let MigrateError::VersionMissing(_) = error {
+        CopyError::NotOfThisVersion {
+            path: copy.to_owned(),
+            source: error.into(),
+        }
+    } else {
+        CopyError::Open(error.into())
+    }
 }
 
 /// Gives the database that is there another name, with its log: beside another database, `SQLite`

@@ -62,6 +62,7 @@ impl JobChore {
                 job,
                 first,
                 positions,
+                ..
             } => {
                 let added = add_hits(*job, *first, positions);
                 return Ok(added.execute(connection).await?.rows_affected());
@@ -71,6 +72,7 @@ impl JobChore {
                 end,
                 first,
                 positions,
+                ..
             } => {
                 if !positions.is_empty() {
                     let added = add_hits(*job, *first, positions);
@@ -84,7 +86,9 @@ impl JobChore {
                     .bind(end.count)
                     .bind(i64::try_from(end.took.as_millis()).unwrap_or(i64::MAX))
             }
-            Self::DropHits(job) => sqlx::query(JOB_DROP_HITS).bind(job.0).bind(REMOVED_AT_ONCE),
+            Self::DropHits { job, .. } => {
+                sqlx::query(JOB_DROP_HITS).bind(job.0).bind(REMOVED_AT_ONCE)
+            }
             Self::Drop(job) => sqlx::query(JOB_DROP).bind(job.0),
         };
         let rows = query.execute(&mut *connection).await?.rows_affected();

@@ -7,6 +7,7 @@
 
 mod backup;
 mod checkpoint;
+mod copying;
 mod definitions;
 mod find;
 mod heads;
@@ -50,6 +51,7 @@ use super::port::{Durability, Failure, Migrate, Newest, OpenError, Place, Settin
 
 pub(super) use backup::{back_up, restore};
 pub(super) use checkpoint::Checkpointer;
+pub(super) use copying::CopyEnd;
 use place::Placement;
 pub(super) use sorter::Sorter;
 use writer::Log;
@@ -96,6 +98,9 @@ impl Sqlite {
                 let mut first = options.connect().await?;
                 damaged = look_for_damage(&options, settings.start_check).await?;
                 bring_up_to_date(&mut first, settings.migrate).await?;
+                if copying::is_unfinished(&mut first).await? {
+                    return Err(OpenError::Incomplete);
+                }
                 let placed = Placement::of(path)?;
                 first.close().await?;
                 // From here on, a file that is not there was taken away.

@@ -10,6 +10,7 @@ use super::{
     REMOVED_VERSIONS, RUN_EVENTS, RUN_KEYS, RUNS, RUNS_MOVED, SWEPT, Script, TASKS, TASKS_DONE,
     TOPIC_EVENTS, TOPICS, VERSIONS, last_of_each,
 };
+use crate::storage::postgres::news::News;
 use crate::storage::{
     port::{Batch, KeyRow, MessageRow, RunMove},
     rows::encode_kind,
@@ -40,6 +41,7 @@ fn commits(script: &mut Script, batch: &Batch) {
     script.column(rows.iter().map(|row| row.at));
     script.column(rows.iter().map(|row| row.author));
     script.column(rows.iter().map(|row| row.executor));
+    script.bind(News::of(batch));
 }
 
 fn entities(script: &mut Script, batch: &Batch) {
@@ -160,6 +162,8 @@ fn tasks(script: &mut Script, batch: &Batch) {
         let empty = || std::iter::repeat_n("", timers.len());
         script.column(tasks.iter().map(|row| &*row.name).chain(empty()));
         script.column(tasks.iter().map(|row| &*row.body).chain(empty()));
+        let owners = tasks.iter().map(|row| row.owner);
+        script.column(owners.chain(none(timers.len())));
     }
 }
 

@@ -1,0 +1,105 @@
+//! Where rows are read or written: one of the two databases.
+
+use futures_util::stream::BoxStream;
+
+use crate::storage::{
+    port::{CopyError, CopyMark, Place, Row, Table, Value},
+    postgres, sqlite,
+};
+
+/// One of the two databases, open for a copy.
+pub(super) enum End {
+    Sqlite(Box<sqlite::CopyEnd>),
+    Postgres(Box<postgres::CopyEnd>),
+}
+
+impl End {
+    /// A database that is only read, and that nobody else has open.
+    pub(super) async fn source(place: &Place) -> Result<Self, CopyError> {
+        Ok(match place {
+            Place::File(path) => Self::Sqlite(Box::new(sqlite::CopyEnd::source(path).await?)),
+            Place::Server(server) => {
+                Self::Postgres(Box::new(postgres::CopyEnd::source(server).await?))
+            }
+            Place::Memory => return Err(CopyError::InMemory),
+        })
+    }
+
+    /// A database that is written, and that nobody else has open. It is made and migrated.
+    pub(super) async fn target(place: &Place) -> Result<Self, CopyError> {
+        Ok(match place {
+            Place::File(path) => Self::Sqlite(Box::new(sqlite::CopyEnd::target(path).await?)),
+            Place::Server(server) => {
+                Self::Postgres(Box::new(postgres::CopyEnd::target(server).await?))
+            }
+            Place::Memory => return Err(CopyError::InMemory),
+        })
+    }
+
+    /// The newest commit, as text.
+    pub(super) async fn newest(&mut self) -> Result<String, CopyError> {
+        match self {
+            Self::Sqlite(end) => end.newest().await,
+            Self::Postgres(end) => end.newest().await,
+        }
+    }
+
+    /// How many rows a table has.
+    pub(super) async fn count(&mut self, table: &Table) -> Result<u64, CopyError> {
+        match self {
+            Self::Sqlite(end) => end.count(table).await,
+            Self::Postgres(end) => end.count(table).await,
+        }
+    }
+
+    /// The rows of a table in the order of its key: all, or those after a key.
+    pub(super) fn rows<'a>(
+        &'a mut self,
+        table: &'static Table,
+        after: Option<&[Value]>,
+    ) -> BoxStream<'a, Result<Row, CopyError>> {
+        match self {
+            Self::Sqlite(end) => end.rows(table, after),
+            Self::Postgres(end) => end.rows(table, after),
+        }
+    }
+
+    /// How far a copy into this database has got, if there is an unfinished one.
+    pub(super) async fn mark(&mut self) -> Result<Option<CopyMark>, CopyError> {
+        match self {
+            Self::Sqlite(end) => end.mark().await,
+            Self::Postgres(end) => end.mark().await,
+        }
+    }
+
+    /// Begins a copy into this database: from here on, no service uses it.
+    pub(super) async fn begin(&mut self, mark: &CopyMark) -> Result<(), CopyError> {
+        match self {
+            Self::Sqlite(end) => end.begin(mark).await,
+            Self::Postgres(end) => end.begin(mark).await,
+        }
+    }
+
+    /// Writes rows that follow a key, and how far that gets, in one transaction. False if the mark
+    /// is not where it was left.
+    pub(super) async fn write(
+        &mut self,
+        table: &Table,
+        after: Option<&[Value]>,
+        rows: &[Row],
+        mark: &CopyMark,
+    ) -> Result<bool, CopyError> {
+        match self {
+            Self::Sqlite(end) => end.write(table, rows, mark).await,
+            Self::Postgres(end) => end.write(table, after, rows, mark).await,
+        }
+    }
+
+    /// Ends a copy into this database, which can be used from then on.
+    pub(super) async fn finish(self) -> Result<(), CopyError> {
+        match self {
+            Self::Sqlite(end) => end.finish().await,
+            Self::Postgres(end) => end.finish().await,
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! What other processes have committed.
+
+use super::{Newest, Record, RecordKey, TenantRow, TopicKey};
+use crate::entity::Sequence;
+use crate::id::{EntityId, RunId, Tenant};
+
+/// The newest commit, and what has changed since an earlier one.
+#[derive(Debug)]
+pub(in crate::storage) struct Pulse {
+    pub(in crate::storage) newest: Newest,
+    /// The entities that were changed or deleted since; none if there are too many.
+    pub(in crate::storage) moved: Option<Vec<EntityId>>,
+    /// The runs that were advanced since; none if there are too many.
+    pub(in crate::storage) runs: Option<Vec<RunMoved>>,
+    pub(in crate::storage) records: Vec<(Tenant, RecordKey)>,
+    /// Those of them that say which work failed, as they are now.
+    pub(in crate::storage) troubles: Vec<(Tenant, RecordKey, Option<Record>)>,
+    pub(in crate::storage) topics: Vec<(Tenant, TopicKey)>,
+    /// Whether clients, keys or providers were changed.
+    pub(in crate::storage) identities: bool,
+    /// The newest commit that is there of those this process knows of, if later ones are not: the
+    /// server lacks what another one had acknowledged.
+    pub(in crate::storage) lost: Option<Sequence>,
+}
+
+/// A run that was advanced.
+#[derive(Debug)]
+pub(in crate::storage) struct RunMoved {
+    pub(in crate::storage) run: RunId,
+    pub(in crate::storage) tenant: Tenant,
+    pub(in crate::storage) row: TenantRow,
+    /// The entity that it waits for.
+    pub(in crate::storage) awaits: Option<EntityId>,
+    pub(in crate::storage) ended: bool,
+}

@@ -1,0 +1,340 @@
+//! Learning what other processes commit, and having them learn what this one does.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use sqlx::{Executor as _, FromRow};
+use sqlx_postgres::{PgConnection, PgListener, PgPool, PgPoolOptions};
+use tokio::time::{sleep, timeout};
+use uuid::Uuid;
+
+use super::{
+    Postgres,
+    failure::{Trouble, without_answer},
+    news::{News, RecordName},
+    server::{self, Servers},
+    writer,
+};
+use crate::clock::Timestamp;
+use crate::entity::{Position, Sequence};
+use crate::id::{EntityId, RunId, Tenant};
+use crate::storage::port::{
+    Cause, Durability, Failure, Newest, Pulse, Record, RecordKey, RecordKind, RunMoved, TenantRow,
+    TopicKey,
+};
+
+const COMMIT_LAST: &str = include_str!("sql/commit_last.sql");
+const NOTIFY: &str = include_str!("sql/notify.sql");
+const RECORD_GET: &str = include_str!("sql/record_get.sql");
+const TENANT_NAMES: &str = include_str!("sql/tenant_names.sql");
+const PULSE: &str = include_str!("sql/pulse.sql");
+const SESSION_PULSE: &str = include_str!("sql/session_pulse.sql");
+
+/// What processes notify each other by.
+const CHANNEL: &str = "interlock";
+
+/// How many entities or advances of runs are named; if there are more, none is.
+const MOVED_MAX: usize = 4_096;
+
+/// How many tenants are known by their rows.
+const TENANTS_MAX: usize = 100_000;
+
+/// How long the server may take to answer.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How long it takes until the server is asked again to notify this process.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// The connection that asks for the newest commit. It is opened when it is first needed, and again
+/// after a failure.
+#[derive(Debug)]
+pub(in crate::storage) struct Pulser {
+    servers: Servers,
+    durability: Durability,
+    connection: Option<PgConnection>,
+    /// Whether it was connected before.
+    was_connected: bool,
+    /// Which process this is.
+    name: String,
+    /// Tenants by their rows.
+    tenants: HashMap<i64, Tenant>,
+    /// When the server was started that the newest commit was written on.
+    server: Option<i64>,
+}
+
+/// What a pulse answers.
+#[derive(Debug, FromRow)]
+struct PulseRow {
+    seq: i64,
+    at: i64,
+    rev: i64,
+    server: Option<i64>,
+    moved: Vec<Uuid>,
+    runs: Vec<String>,
+    advances: i64,
+    news: Vec<String>,
+}
+
+/// A record that there may be.
+type NamedRecord = (Tenant, RecordKey, Option<Record>);
+
+/// A run: itself, the row of its tenant, what it waits for, and whether it has ended.
+type RunText = (i64, i64, Option<String>, bool);
+
+/// Waits for the notifications of other processes.
+#[derive(Debug)]
+pub(in crate::storage) struct Listener {
+    servers: Servers,
+    listener: Option<PgListener>,
+    /// What this process notifies others by.
+    own: String,
+}
+
+impl Postgres {
+    /// What asks for the newest commit, and what waits for the notifications of other processes.
+    pub(in crate::storage) fn pulser(&self) -> (Pulser, Listener) {
+        let name = Uuid::new_v4().to_string();
+        let pulser = Pulser {
+            servers: self.servers.clone(),
+            durability: self.durability,
+            connection: None,
+            was_connected: false,
+            name: name.clone(),
+            tenants: HashMap::new(),
+            server: None,
+        };
+        let listener = Listener {
+            servers: self.servers.clone(),
+            listener: None,
+            own: name,
+        };
+        (pulser, listener)
+    }
+}
+
+impl Pulser {
+    /// The newest commit, and what has changed since the one of a sequence.
+    pub(in crate::storage) async fn pulse(&mut self, since: Sequence) -> Result<Pulse, Failure> {
+        let pulse = timeout(PATIENCE, self.ask(since)).await;
+        let pulse = pulse.unwrap_or_else(|_| Err(late()));
+        pulse.map_err(|failure| self.failed(failure))
+    }
+
+    async fn ask(&mut self, since: Sequence) -> Result<Pulse, Failure> {
+        let limit = i64::try_from(MOVED_MAX + 1).unwrap_or(i64::MAX);
+        let asked = sqlx::query_as(PULSE).bind(since.0).bind(limit);
+        let row: PulseRow = asked.fetch_one(self.connection().await?).await?;
+        let lost = self.lost(row.server, since).await?;
+        let mut news = News::default();
+        for text in &row.news {
+            news.add(News::read(text).map_err(unreadable)?);
+        }
+        let mut runs: Vec<RunText> = Vec::with_capacity(row.runs.len());
+        for text in &row.runs {
+            runs.push(serde_json::from_str(text).map_err(unreadable)?);
+        }
+        let of_records = news.records.iter().map(|name| name.0);
+        let of_topics = news.topics.iter().map(|name| name.0);
+        let tenants = of_records
+            .chain(of_topics)
+            .chain(runs.iter().map(|run| run.1));
+        let tenants: Vec<i64> = tenants.collect();
+        self.know_tenants(tenants).await?;
+        let (records, troubles) = self.records(&news).await?;
+        let topics = news.topics.into_iter().filter_map(|(t, namespace, name)| {
+            let tenant = self.tenants.get(&t)?.clone();
+            Some((tenant, TopicKey::new(namespace, name)))
+        });
+        let runs = runs.into_iter().filter_map(|(run, t, awaits, ended)| {
+            Some(RunMoved {
+                run: RunId::new(run),
+                tenant: self.tenants.get(&t)?.clone(),
+                row: TenantRow(t),
+                awaits: awaits
+                    .and_then(|id| Uuid::parse_str(&id).ok())
+                    .map(EntityId::from_uuid),
+                ended,
+            })
+        });
+        let moved = row.moved.into_iter().map(EntityId::from_uuid);
+        let moved: Vec<_> = moved.collect();
+        self.server = row.server;
+        Ok(Pulse {
+            newest: Newest {
+                sequence: Sequence(row.seq),
+                at: Timestamp::from_micros(row.at),
+                revision: row.rev,
+            },
+            moved: (moved.len() <= MOVED_MAX).then_some(moved),
+            runs: (row.advances < limit).then(|| runs.collect()),
+            records,
+            troubles,
+            topics: topics.collect(),
+            identities: news.identities,
+            lost,
+        })
+    }
+
+    /// Up to where commits are there that this process knows of, if it knows of later ones. That can
+    /// only be on another server than before.
+    async fn lost(
+        &mut self,
+        server: Option<i64>,
+        known: Sequence,
+    ) -> Result<Option<Sequence>, Failure> {
+        if self.server == server {
+            return Ok(None);
+        }
+        let last = sqlx::query_scalar(COMMIT_LAST).bind(known.0);
+        let last: Option<i64> = last.fetch_one(self.connection().await?).await?;
+        let last = Sequence(last.unwrap_or(0));
+        Ok((last < known).then_some(last))
+    }
+
+    /// The records that were changed, each once, and those of them that say which work failed.
+    async fn records(
+        &mut self,
+        news: &News,
+    ) -> Result<(Vec<(Tenant, RecordKey)>, Vec<NamedRecord>), Failure> {
+        let (mut records, mut troubles) = (Vec::new(), Vec::new());
+        let names: HashSet<&RecordName> = news.records.iter().collect();
+        for (t, code, namespace, name) in names {
+            let (Some(tenant), Some(kind)) = (self.tenants.get(t), RecordKind::of_code(*code))
+            else {
+                continue;
+            };
+            let key = RecordKey::new(kind, Arc::clone(namespace), Arc::clone(name));
+            let tenant = tenant.clone();
+            if kind == RecordKind::Trouble {
+                let record = self.record(*t, &key).await?;
+                troubles.push((tenant.clone(), key.clone(), record));
+            }
+            records.push((tenant, key));
+        }
+        Ok((records, troubles))
+    }
+
+    async fn record(&mut self, tenant: i64, key: &RecordKey) -> Result<Option<Record>, Failure> {
+        let row: Option<(i64, String)> = sqlx::query_as(RECORD_GET)
+            .bind(tenant)
+            .bind(key.kind.code())
+            .bind(&*key.namespace)
+            .bind(&*key.name)
+            .fetch_optional(self.connection().await?)
+            .await?;
+        Ok(row.map(|(n, body)| Record {
+            key: key.clone(),
+            position: Position(n),
+            body: body.into(),
+        }))
+    }
+
+    async fn know_tenants(&mut self, mut rows: Vec<i64>) -> Result<(), Failure> {
+        rows.retain(|row| !self.tenants.contains_key(row));
+        if rows.is_empty() {
+            return Ok(());
+        }
+        if self.tenants.len() > TENANTS_MAX {
+            self.tenants.clear();
+        }
+        let named = sqlx::query_as(TENANT_NAMES).bind(rows);
+        let named: Vec<(i64, String)> = named.fetch_all(self.connection().await?).await?;
+        let named = named.into_iter();
+        self.tenants
+            .extend(named.map(|(row, name)| (row, name.as_str().into())));
+        Ok(())
+    }
+
+    /// Has other processes look at what this one has committed.
+    pub(in crate::storage) async fn notify(&mut self) -> Result<(), Failure> {
+        let name = self.name.clone();
+        let notified = async {
+            let notify = sqlx::query(NOTIFY).bind(name);
+            notify.execute(self.connection().await?).await?;
+            Ok(())
+        };
+        let notified = timeout(PATIENCE, notified).await;
+        let notified = notified.unwrap_or_else(|_| Err(late()));
+        notified.map_err(|failure| self.failed(failure))
+    }
+
+    /// What it was asked may still be on its way, so the connection is not used again.
+    fn failed(&mut self, failure: Failure) -> Failure {
+        self.connection = None;
+        without_answer(failure)
+    }
+
+    async fn connection(&mut self) -> Result<&mut PgConnection, Failure> {
+        if self.connection.is_none() {
+            let connected = self.servers.connect().await;
+            let (_, mut connection) = connected.map_err(away)?;
+            server::prepare(&mut connection, self.durability).await?;
+            if self.was_connected {
+                // It may be another server. What is seen there is there to stay.
+                writer::append_empty_link(&mut connection).await?;
+            }
+            connection.execute(SESSION_PULSE).await?;
+            self.was_connected = true;
+            self.connection = Some(connection);
+        }
+        let none = || Failure::new(Cause::Away, "there is no connection that asks");
+        self.connection.as_mut().ok_or_else(none)
+    }
+}
+
+impl Listener {
+    /// Returns once another process may have committed something.
+    pub(in crate::storage) async fn notified(&mut self) {
+        loop {
+            if self.listener.is_none() {
+                match self.listen().await {
+                    // What was committed before was not notified here.
+                    Ok(()) => return,
+                    Err(_) => sleep(PAUSE).await,
+                }
+                continue;
+            }
+            let Some(listener) = &mut self.listener else {
+                continue;
+            };
+            match listener.try_recv().await {
+                Ok(Some(notification)) if notification.payload() == self.own => {}
+                Ok(Some(_)) => return,
+                Ok(None) | Err(_) => self.listener = None,
+            }
+        }
+    }
+
+    async fn listen(&mut self) -> Result<(), sqlx::Error> {
+        let connected = self.servers.connect().await;
+        let (options, connection) =
+            connected.map_err(|trouble| sqlx::Error::Configuration(Box::new(trouble)))?;
+        drop(connection);
+        let one: PgPool = PgPoolOptions::new()
+            .max_connections(1)
+            .acquire_timeout(PATIENCE)
+            .idle_timeout(None)
+            .max_lifetime(None)
+            .connect_lazy_with(options);
+        let mut listener = PgListener::connect_with(&one).await?;
+        listener.eager_reconnect(false);
+        listener.listen(CHANNEL).await?;
+        self.listener = Some(listener);
+        Ok(())
+    }
+}
+
+fn away(trouble: Trouble) -> Failure {
+    Failure::new(Cause::Away, trouble)
+}
+
+fn unreadable(error: serde_json::Error) -> Failure {
+    Failure::new(Cause::Other, error)
+}
+
+fn late() -> Failure {
+    Failure::new(Cause::Away, "the server did not answer in time")
+}

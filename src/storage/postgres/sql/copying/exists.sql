@@ -1,0 +1,1 @@
+select to_regclass('copying') is not null

@@ -1,0 +1,1 @@
+select source, part, place, written from copying

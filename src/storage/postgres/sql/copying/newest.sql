@@ -1,0 +1,1 @@
+select seq, id from "commit" order by seq desc limit 1

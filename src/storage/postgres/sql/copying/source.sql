@@ -1,0 +1,3 @@
+-- All tables are read as of one instant, and nothing is committed meanwhile.
+begin isolation level repeatable read;
+lock table "commit" in share mode

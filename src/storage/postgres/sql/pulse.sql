@@ -1,0 +1,30 @@
+-- The newest commit, and what was changed after another one: entities that were there before, runs
+-- with what they wait for and whether they have ended, and what commits say of other things. Lists
+-- that are full are not whole.
+select h.seq, h.at, h.rev, h.server,
+  array(
+    select en.id from version v join entity en on en.e = v.e
+    where v.n > $1::bigint and v.n <= h.seq and v.kind <> 0
+    order by v.n limit $2::bigint
+  ) as moved,
+  array(
+    select json_build_array(r.r, r.t, r.awaits, r.ended is not null)::text
+    from (
+      select distinct o.r from (
+        select ev.r from run_event ev
+        where ev.n > $1::bigint and ev.n <= h.seq
+        order by ev.n limit $2::bigint
+      ) o
+    ) m join run r on r.r = m.r
+  ) as runs,
+  (
+    select count(*) from (
+      select from run_event ev where ev.n > $1::bigint and ev.n <= h.seq limit $2::bigint
+    ) o
+  ) as advances,
+  array(
+    select c.news from "commit" c
+    where c.seq > $1::bigint and c.seq <= h.seq and c.news is not null
+    order by c.seq
+  ) as news
+from (select seq, at, rev, server from "commit" order by seq desc limit 1) h

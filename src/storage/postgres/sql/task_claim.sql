@@ -1,0 +1,10 @@
+-- Takes tasks for a node: those that nobody has, those of nodes that are gone, and those that it has
+-- itself and has put off. What another node is taking at this moment is left to it.
+update task set owner = $1
+where k in (
+  select k from task
+  where k = any($2::bigint[])
+    and (owner is null or owner <> all($4::bigint[]) or (owner = $1 and k = any($3::bigint[])))
+  for update skip locked
+)
+returning k

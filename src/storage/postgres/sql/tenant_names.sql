@@ -1,0 +1,1 @@
+select t, name from tenant where t = any($1::bigint[])

@@ -1,0 +1,382 @@
+//! How this process learns what others have committed to the database that they share.
+//!
+//! Everything in memory is as of the commit that was applied last. A request that begins asks for a
+//! pulse ([`Storage::refresh`]): the newest commit, and what has moved since the one that was
+//! applied, which is then forgotten. So what any process has acknowledged is seen by the next
+//! request at every one. At most one pulse is under way; who asks meanwhile shares the next one.
+//!
+//! Where no other process can write, nothing is asked.
+
+use std::{
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicI64, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::{
+    sync::{Notify, watch},
+    task::JoinHandle,
+    time::{Instant, MissedTickBehavior, interval, sleep_until},
+};
+use tracing::{error, info, warn};
+
+use super::{
+    Error, Storage,
+    backend::Pulser,
+    known_runs::AwaitingRun,
+    port::{Newest, Pulse},
+};
+use crate::entity::Sequence;
+use crate::telemetry::measure;
+
+/// How often the newest commit is asked for while nobody wants to know.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// How much time is at least between two notifications of other processes.
+const BETWEEN_NOTICES: Duration = Duration::from_millis(5);
+
+/// The commit that everything in memory is as of.
+#[derive(Debug)]
+pub(super) struct Applied {
+    /// A mutex, not a task: held while the caches take over what one batch, or a pulse, brings.
+    newest: Mutex<Newest>,
+    /// The same sequence, for readers.
+    sequence: AtomicI64,
+}
+
+/// The right to change what is in memory.
+pub(super) struct Applying<'a> {
+    newest: MutexGuard<'a, Newest>,
+    sequence: &'a AtomicI64,
+}
+
+impl Applied {
+    pub(super) const fn new(newest: Newest) -> Self {
+        Self {
+            sequence: AtomicI64::new(newest.sequence.0),
+            newest: Mutex::new(newest),
+        }
+    }
+
+    pub(super) fn sequence(&self) -> Sequence {
+        Sequence(self.sequence.load(Ordering::Acquire))
+    }
+
+    pub(super) fn newest(&self) -> Newest {
+        *self.newest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn begin(&self) -> Applying<'_> {
+        Applying {
+            newest: self.newest.lock().unwrap_or_else(PoisonError::into_inner),
+            sequence: &self.sequence,
+        }
+    }
+}
+
+impl Applying<'_> {
+    /// Whether a commit is later than all that was applied. One that is not was applied already,
+    /// with what other processes have committed since.
+    pub(super) fn is_news(&self, sequence: Sequence) -> bool {
+        self.newest.sequence < sequence
+    }
+
+    /// The caches have it all.
+    pub(super) fn finish(mut self, newest: Newest) {
+        if self.is_news(newest.sequence) {
+            *self.newest = newest;
+            self.sequence.store(newest.sequence.0, Ordering::Release);
+        }
+    }
+}
+
+/// Pulses that are wanted, and what became of them.
+#[derive(Debug)]
+pub(super) struct Pulses {
+    wanted: Notify,
+    /// Whether this process has committed something that others are to be notified of.
+    committed: Notify,
+    /// How many have begun.
+    begun: AtomicU64,
+    ended: watch::Sender<Ended>,
+}
+
+/// The last pulse that has ended.
+#[derive(Debug, Clone, Copy, Default)]
+struct Ended {
+    number: u64,
+    failed: bool,
+}
+
+impl Default for Pulses {
+    fn default() -> Self {
+        Self {
+            wanted: Notify::new(),
+            committed: Notify::new(),
+            begun: AtomicU64::new(0),
+            ended: watch::Sender::default(),
+        }
+    }
+}
+
+impl Pulses {
+    /// Waits for a pulse that begins from here on.
+    async fn next(&self) -> Result<(), Error> {
+        let mut ended = self.ended.subscribe();
+        // One that has begun may have read already.
+        let number = self.begun.load(Ordering::SeqCst) + 1;
+        self.wanted.notify_one();
+        let ended = ended.wait_for(|ended| ended.number >= number).await;
+        match ended {
+            Ok(ended) if !ended.failed => Ok(()),
+            Ok(_) | Err(_) => Err(Error::Unavailable),
+        }
+    }
+
+    /// Nobody is waited for any more.
+    fn stop(&self) {
+        self.ended.send_replace(Ended {
+            number: u64::MAX,
+            failed: true,
+        });
+    }
+}
+
+impl Storage {
+    /// Learns what was committed by any process before this was called: what is read from here on
+    /// includes it. Where no other process can write, it is there already.
+    pub async fn refresh(&self) -> Result<(), Error> {
+        if !self.0.database.is_shared() {
+            return Ok(());
+        }
+        self.0.pulses.next().await
+    }
+
+    /// Has other processes look at what this one has committed.
+    pub(super) fn tell_others(&self) {
+        if self.0.database.is_shared() {
+            self.0.pulses.committed.notify_one();
+        }
+    }
+
+    /// Asks for pulses from now on, where other processes can write.
+    pub(super) fn keep_pulse(&self) -> Option<KeepPulse> {
+        let (pulser, mut listener) = self.0.database.pulser()?;
+        let storage = self.clone();
+        let heard = tokio::spawn(async move {
+            loop {
+                listener.notified().await;
+                storage.0.pulses.wanted.notify_one();
+            }
+        });
+        let pulse = Heart {
+            storage: self.clone(),
+            pulser,
+            is_well: true,
+            runs_moved: false,
+            forgets_all: false,
+        };
+        Some(KeepPulse {
+            storage: self.clone(),
+            tasks: [heard, tokio::spawn(pulse.run())],
+        })
+    }
+
+    /// Takes over what a pulse has brought. With it comes which runs wait for entities, if many were
+    /// advanced, and whether nothing in memory is to be trusted.
+    fn apply(&self, pulse: Pulse, awaiting: Option<Vec<AwaitingRun>>, forgets_all: bool) {
+        let inner = &self.0;
+        let applying = inner.applied.begin();
+        let newest = pulse.newest;
+        if !applying.is_news(newest.sequence) {
+            return;
+        }
+        let woken;
+        match pulse.moved {
+            Some(moved) => {
+                for id in &moved {
+                    inner.cache.forget(*id);
+                }
+                woken = moved;
+            }
+            None => {
+                inner.cache.clear();
+                // Any of those that runs wait for may have moved.
+                woken = inner.runs.awaited();
+            }
+        }
+        match (pulse.runs, awaiting) {
+            (Some(runs), _) => {
+                for moved in &runs {
+                    inner.runs.advanced(moved, &inner.watched);
+                }
+            }
+            (None, awaiting) => {
+                let awaiting = awaiting.unwrap_or_default();
+                inner.runs.clear(awaiting, &inner.watched);
+            }
+        }
+        for (tenant, key, record) in &pulse.troubles {
+            inner.troubles.put(tenant, key, record.as_ref());
+        }
+        for (tenant, key) in &pulse.records {
+            inner.records.put(tenant, key, None, false);
+            inner.watched.record_changed(tenant, key);
+        }
+        if forgets_all {
+            inner.records.clear();
+        }
+        if newest.revision != applying.newest.revision || forgets_all {
+            inner.catalog.clear();
+        }
+        inner.instants.raise(newest.at);
+        applying.finish(newest);
+        inner.runs.moved(woken.into_iter());
+        for (tenant, topic) in pulse.topics {
+            inner.topic_news.note(&tenant, topic);
+        }
+        if pulse.identities {
+            inner.identities.send_modify(|changes| *changes += 1);
+        }
+        inner.recent.skip(newest.sequence);
+    }
+}
+
+/// Says which commits are gone.
+fn say_lost(last: Sequence, known: Sequence) {
+    error!(
+        from = last.0 + 1,
+        until = known.0,
+        "the database server lacks commits that were acknowledged before; compare the data outside \
+         that depends on these positions, and use a synchronous standby"
+    );
+    measure::positions_lost(known.0.saturating_sub(last.0).unsigned_abs());
+}
+
+/// Asks for pulses until it is dropped.
+pub(super) struct KeepPulse {
+    storage: Storage,
+    tasks: [JoinHandle<()>; 2],
+}
+
+impl Drop for KeepPulse {
+    fn drop(&mut self) {
+        for task in &self.tasks {
+            task.abort();
+        }
+        self.storage.0.pulses.stop();
+    }
+}
+
+/// What asks for pulses, one after the other.
+struct Heart {
+    storage: Storage,
+    pulser: Pulser,
+    /// Whether the last one was answered.
+    is_well: bool,
+    /// Whether runs were advanced since they were counted.
+    runs_moved: bool,
+    /// Whether everything in memory is to be forgotten, since commits were lost.
+    forgets_all: bool,
+}
+
+impl Heart {
+    async fn run(mut self) {
+        let storage = self.storage.clone();
+        let pulses = &storage.0.pulses;
+        let mut idle = interval(INTERVAL);
+        idle.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut noticed = Instant::now();
+        let mut notice = None;
+        loop {
+            let is_due = async {
+                match notice {
+                    Some(due) => sleep_until(due).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = pulses.wanted.notified() => self.pulse().await,
+                () = is_due => {
+                    notice = None;
+                    noticed = Instant::now();
+                    if let Err(error) = self.pulser.notify().await {
+                        // They ask once a second anyway.
+                        info!(%error, "other processes were not notified of commits");
+                    }
+                }
+                () = pulses.committed.notified(), if notice.is_none() => {
+                    notice = Some(noticed + BETWEEN_NOTICES);
+                }
+                _ = idle.tick() => {
+                    self.pulse().await;
+                    self.count_runs().await;
+                }
+            }
+        }
+    }
+
+    /// Counts the runs that have not ended, if other processes may have changed which those are.
+    async fn count_runs(&mut self) {
+        if !std::mem::take(&mut self.runs_moved) {
+            return;
+        }
+        let inner = &self.storage.0;
+        match inner.database.live_runs().await {
+            Ok(stored) => {
+                let _applying = inner.applied.begin();
+                inner.live_runs.replace(stored);
+            }
+            Err(error) => {
+                self.runs_moved = true;
+                info!(%error, "the runs that have not ended were not counted");
+            }
+        }
+    }
+
+    async fn pulse(&mut self) {
+        let pulses = &self.storage.0.pulses;
+        let number = pulses.begun.fetch_add(1, Ordering::SeqCst) + 1;
+        let outcome = self.try_pulse().await;
+        let failed = outcome.is_err();
+        match outcome {
+            Err(error) if self.is_well => {
+                warn!(%error, "the database does not answer; reads are refused until it does");
+            }
+            Ok(()) if !self.is_well => info!("the database answers again"),
+            Ok(()) | Err(_) => {}
+        }
+        self.is_well = !failed;
+        let pulses = &self.storage.0.pulses;
+        pulses.ended.send_replace(Ended { number, failed });
+    }
+
+    async fn try_pulse(&mut self) -> Result<(), Error> {
+        let known = self.storage.0.applied.newest();
+        let mut pulse = self.pulser.pulse(known.sequence).await?;
+        if let Some(last) = pulse.lost {
+            say_lost(last, known.sequence);
+            self.forgets_all = true;
+        }
+        if self.forgets_all {
+            pulse.moved = None;
+            pulse.runs = None;
+            pulse.identities = true;
+        }
+        if pulse.newest.sequence > known.sequence {
+            if pulse.newest.revision != known.revision || self.forgets_all {
+                self.storage.reload_indexes().await?;
+            }
+            self.runs_moved |= pulse.runs.as_ref().is_none_or(|runs| !runs.is_empty());
+            let awaiting = match pulse.runs {
+                Some(_) => None,
+                None => Some(self.storage.0.database.runs_that_await().await?),
+            };
+            self.storage.apply(pulse, awaiting, self.forgets_all);
+            self.forgets_all = false;
+        }
+        Ok(())
+    }
+}
