@@ -379,7 +379,6 @@ impl Config {
     /// Reads all settings. One that cannot be parsed is an error, never a silent default.
     pub fn read(mut sources: Sources) -> Result<Self, ConfigError> {
         sources.check_others()?;
-        let cluster = cluster::settings(&sources)?;
         let storage = storage_settings(&sources)?;
         let authenticator = identity::authenticator(&mut sources)?;
         let (definitions, definitions_tenant) = bundles::definitions(&sources, &authenticator)?;
@@ -401,7 +400,7 @@ impl Config {
                 admin: SocketAddr::new(admin, sources.port("ADMIN_PORT")?),
             },
             connections,
-            cluster,
+            cluster: cluster::settings(&sources)?,
             node: cluster::node(&sources, tls.is_some())?,
             tls,
             context_path: context_path(&sources.string("CONTEXT_PATH")?),
