@@ -127,6 +127,9 @@ pub enum ConfigError {
 /// The settings file of the machine.
 pub const SYSTEM_FILE: &str = "/etc/interlock/interlock.env";
 
+/// What other clusters need to find their nodes.
+const NEVER: &[&str] = &["GOSSIP_ADDR", "GOSSIP_STABILITY_WINDOW", "SEED_NODES"];
+
 type Variables = HashMap<String, String>;
 
 /// Variables of several sources; the first that has a value wins.
@@ -337,7 +340,12 @@ impl Sources {
                 });
             }
             if value != setting.default {
-                self.warnings.push(format!("{full} has no effect yet"));
+                let since = if NEVER.contains(&setting.name) {
+                    "has no effect: which nodes there are is in the database"
+                } else {
+                    "has no effect yet"
+                };
+                self.warnings.push(format!("{full} {since}"));
             }
         }
         let given = self
@@ -371,7 +379,6 @@ impl Config {
     /// Reads all settings. One that cannot be parsed is an error, never a silent default.
     pub fn read(mut sources: Sources) -> Result<Self, ConfigError> {
         sources.check_others()?;
-        let cluster = cluster::settings(&sources)?;
         let storage = storage_settings(&sources)?;
         let authenticator = identity::authenticator(&mut sources)?;
         let (definitions, definitions_tenant) = bundles::definitions(&sources, &authenticator)?;
@@ -393,7 +400,7 @@ impl Config {
                 admin: SocketAddr::new(admin, sources.port("ADMIN_PORT")?),
             },
             connections,
-            cluster,
+            cluster: cluster::settings(&sources)?,
             node: cluster::node(&sources, tls.is_some())?,
             tls,
             context_path: context_path(&sources.string("CONTEXT_PATH")?),

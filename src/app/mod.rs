@@ -164,12 +164,37 @@ fn join_cluster(
 }
 
 /// Answers what other nodes carry here, as if it had come here at first.
-fn answer_carried(cluster: &Cluster, services: &Services, router: &axum::Router) {
+fn answer_carried(cluster: Option<&Cluster>, services: &Services, router: &axum::Router) {
+    let Some(cluster) = cluster else {
+        return;
+    };
     let (services, router) = (services.clone(), router.clone());
     cluster.answer_with(
         Arc::new(move |body, cancel| operation::answer_carried(&services, body, cancel)),
         Arc::new(move |body, _| rest::answer_carried(&router, body)),
     );
+}
+
+/// What REST is served with.
+fn gateway(config: &Config, services: Services, authenticator: Authenticator) -> Gateway {
+    Gateway {
+        services,
+        authenticator,
+        help: Arc::new(help(&config.context_path)),
+        detail: config.error_detail,
+        context: config.context_path.clone(),
+        origins: config.origins.clone(),
+    }
+}
+
+/// Begins what keeps certificates and figures up to date.
+fn keep_up(tls: Option<Tls>, telemetry: &Telemetry, tasks: &TaskTracker, stop: &CancellationToken) {
+    if let Some(tls) = tls {
+        tasks.spawn(tls.keep_up(stop.clone()));
+    }
+    let measured = telemetry.exporter().clone().keep_up();
+    let measuring = stop.clone();
+    tasks.spawn(async move { measuring.run_until_cancelled(measured).await });
 }
 
 /// Serves until the process is asked to stop, and then stops the committer.
@@ -201,10 +226,7 @@ async fn serve(
         workers(&config, &channels, &tasks, &stop),
         Clock::System,
         config.runtime,
-        config
-            .cluster
-            .as_ref()
-            .map(|cluster| cluster.secret.of_tokens()),
+        config.cluster.as_ref().map(Cluster::signing),
     );
     let cluster = join_cluster(&config, &storage, &members, &tasks, &stop);
     drive_runs(&config, &runtime, &channels, &tasks, &stop);
@@ -247,18 +269,8 @@ async fn serve(
         stop: stop.clone(),
         tasks: tasks.clone(),
     };
-    let gateway = Gateway {
-        services,
-        authenticator,
-        help: Arc::new(help(&config.context_path)),
-        detail: config.error_detail,
-        context: config.context_path.clone(),
-        origins: config.origins.clone(),
-    };
-    let router = rest::router(gateway);
-    if let Some(cluster) = &cluster {
-        answer_carried(cluster, &service.services, &router);
-    }
+    let router = rest::router(gateway(&config, services, authenticator));
+    answer_carried(cluster.as_ref(), &service.services, &router);
     let (is_ready, probe) = readiness(storage.clone()).await;
     let serving = Serving {
         grpc: service,
@@ -279,12 +291,7 @@ async fn serve(
     };
     let node = tokio::spawn(storage.clone().keep_node(stop.clone()));
     announce(&config, &listeners, tls.as_ref());
-    if let Some(tls) = tls {
-        tasks.spawn(tls.keep_up(stop.clone()));
-    }
-    let measured = telemetry.exporter().clone().keep_up();
-    let measuring = stop.clone();
-    tasks.spawn(async move { measuring.run_until_cancelled(measured).await });
+    keep_up(tls, &telemetry, &tasks, &stop);
     let served = tokio::spawn(serving.run(listeners, stop.clone()));
     let outcome = until_stopped(served, node, stop).await;
     // First the streams, which still commit; then the committer, which answers what is waiting.

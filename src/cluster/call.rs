@@ -377,7 +377,7 @@ pub(super) async fn forward(cluster: &Cluster, call: Forwarded<'_>) -> Outcome {
 }
 
 /// Makes an attempt for another node.
-pub(super) fn serve(members: Members, body: &[u8]) -> BoxStream<'static, Bytes> {
+pub(super) fn serve(members: &Members, body: &[u8]) -> BoxStream<'static, Bytes> {
     let read = CallMessage::decode(body).ok().and_then(CallMessage::read);
     let Some((tenant, tags, member, patience, request)) = read else {
         warn!("a call of another node could not be read");

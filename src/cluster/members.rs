@@ -29,9 +29,12 @@ const TENANTS_MAX: usize = 10_000;
 #[derive(Debug, Default)]
 pub(super) struct Known {
     /// A mutex, not a task: it is held for a look-up.
-    by_tenant: Mutex<HashMap<Tenant, (Instant, Arc<[Elsewhere]>)>>,
+    by_tenant: Mutex<HashMap<Tenant, Read>>,
     turn: std::sync::atomic::AtomicUsize,
 }
+
+/// When members were read, and which there were.
+type Read = (Instant, Arc<[Elsewhere]>);
 
 /// A member of another node.
 #[derive(Debug, Clone)]

@@ -180,6 +180,11 @@ impl Cluster {
         let _ = self.0.requests.set(requests);
     }
 
+    /// The key with which all nodes sign transaction tokens.
+    pub fn signing(settings: &Settings) -> [u8; 32] {
+        settings.secret.of_tokens()
+    }
+
     /// The name of this node.
     pub fn name(&self) -> &str {
         &self.0.own.name
@@ -317,7 +322,7 @@ impl Cluster {
         cancel: CancellationToken,
     ) -> BoxStream<'static, Bytes> {
         let carrier = match what {
-            What::Call => return call::serve(self.0.members.clone(), &body),
+            What::Call => return call::serve(&self.0.members, &body),
             What::Event => self.0.events.get(),
             What::Http => self.0.requests.get(),
         };

@@ -16,12 +16,16 @@ impl fmt::Debug for Secret {
 }
 
 impl Secret {
+    /// The secret of these bytes.
+    ///
+    /// # Panics
+    /// Never: a key may have any length.
     pub fn new(bytes: &[u8]) -> Self {
         Self(Hmac::new_from_slice(bytes).expect("any length of key will do"))
     }
 
     /// The key that signs transaction tokens.
-    pub fn of_tokens(&self) -> [u8; 32] {
+    pub(super) fn of_tokens(&self) -> [u8; 32] {
         self.of("interlock transaction tokens", &[])
             .finalize()
             .into_bytes()

@@ -57,6 +57,21 @@ async fn processes_are_listed_while_they_live_and_leave_when_they_stop() {
     let beat = "select max(beat) from node where name = 'two'";
     let first = database.execute(beat);
     until("the node beats", async || database.execute(beat) != first).await;
+    let connection = two.connect().await;
+    let member = Member::join(&two, &["red"]).await;
+    let listed = connection.ok("NodesGetRequest", json!({})).await;
+    let nodes = listed["nodes"].as_array().expect("a list");
+    assert_eq!(nodes.len(), 2, "{listed}");
+    assert!(nodes.iter().all(|node| node["live"] == true), "{listed}");
+    let own = nodes.iter().find(|node| node["name"] == "two");
+    let own = own.expect("the node itself");
+    assert_eq!(
+        (&own["address"], &own["members"]),
+        (&json!(address), &json!(1))
+    );
+    let members = connection.ok("ComputeMembersGetRequest", json!({})).await;
+    assert_eq!(members["members"][0]["node"], "two");
+    drop(member);
     assert_eq!(one.stop().await, Some(0));
     assert_eq!(
         database.execute("select string_agg(name, ',') from node"),

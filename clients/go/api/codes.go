@@ -28,6 +28,8 @@ const (
 	CodeDuplicateAggregationAlias Code = "DUPLICATE_AGGREGATION_ALIAS"
 	// CodeDuplicateGroupBy means: `groupBy` names a path twice; remove one.
 	CodeDuplicateGroupBy Code = "DUPLICATE_GROUP_BY"
+	// CodeDispatchForwardFailed means: the node that the member is connected to has not taken the call over within `CYODA_DISPATCH_FORWARD_TIMEOUT`; nothing was written, retry.
+	CodeDispatchForwardFailed Code = "DISPATCH_FORWARD_FAILED"
 	// CodeDispatchTimeout means: a member did not answer in time; reserved, see `WORKFLOW_FAILED`.
 	CodeDispatchTimeout Code = "DISPATCH_TIMEOUT"
 	// CodeEntityModified means: `If-Match` names another version than the current one; read again, then write again.
@@ -166,6 +168,8 @@ const (
 	CodeTransactionExpired Code = "TRANSACTION_EXPIRED"
 	// CodeTransactionNotFound means: the transaction has already ended.
 	CodeTransactionNotFound Code = "TRANSACTION_NOT_FOUND"
+	// CodeTransactionNodeUnavailable means: the node that began the transaction is gone or cannot be reached; nothing of the transaction was written unless it was committed before, repeat it as a whole.
+	CodeTransactionNodeUnavailable Code = "TRANSACTION_NODE_UNAVAILABLE"
 	// CodeTransactionTooLarge means: the transaction reads or writes too much; split it.
 	CodeTransactionTooLarge Code = "TRANSACTION_TOO_LARGE"
 	// CodeTransitionNotFound means: the current state has no manual transition of this name.
@@ -211,6 +215,7 @@ var codes = map[Code]codeInfo{
 	CodeConnectorUnavailable:             {meaning: "the system that the connector stands for cannot be reached; retry later", status: 503, retryable: true},
 	CodeDuplicateAggregationAlias:        {meaning: "two aggregations have the same name; rename one with `as`", status: 400, retryable: false},
 	CodeDuplicateGroupBy:                 {meaning: "`groupBy` names a path twice; remove one", status: 400, retryable: false},
+	CodeDispatchForwardFailed:            {meaning: "the node that the member is connected to has not taken the call over within `CYODA_DISPATCH_FORWARD_TIMEOUT`; nothing was written, retry", status: 503, retryable: true},
 	CodeDispatchTimeout:                  {meaning: "a member did not answer in time; reserved, see `WORKFLOW_FAILED`", status: 503, retryable: true},
 	CodeEntityModified:                   {meaning: "`If-Match` names another version than the current one; read again, then write again", status: 412, retryable: false},
 	CodeEntityNotFound:                   {meaning: "the entity does not exist, did not exist at that time, or belongs to another tenant", status: 404, retryable: false},
@@ -280,6 +285,7 @@ var codes = map[Code]codeInfo{
 	CodeTopicNotFound:                    {meaning: "the topic does not exist in this namespace, or belongs to another tenant; publish an event to it first", status: 404, retryable: false},
 	CodeTransactionExpired:               {meaning: "the transaction token has expired", status: 410, retryable: false},
 	CodeTransactionNotFound:              {meaning: "the transaction has already ended", status: 404, retryable: false},
+	CodeTransactionNodeUnavailable:       {meaning: "the node that began the transaction is gone or cannot be reached; nothing of the transaction was written unless it was committed before, repeat it as a whole", status: 503, retryable: true},
 	CodeTransactionTooLarge:              {meaning: "the transaction reads or writes too much; split it", status: 413, retryable: false},
 	CodeTransitionNotFound:               {meaning: "the current state has no manual transition of this name", status: 404, retryable: false},
 	CodeTrustedKeyCapReached:             {meaning: "the tenant has reached `CYODA_IAM_TRUSTED_KEY_MAX_PER_TENANT` trusted keys; delete one", status: 400, retryable: false},

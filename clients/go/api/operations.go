@@ -446,6 +446,16 @@ func (o Operations) ComputeMembersGet(ctx context.Context, request *ComputeMembe
 	return &answer, nil
 }
 
+// NodesGet sends a NodesGetRequest.
+// The caller needs the role ROLE_ADMIN.
+func (o Operations) NodesGet(ctx context.Context, request *NodesGetRequest, options ...CallOption) (*NodesGetResponse, error) {
+	var answer NodesGetResponse
+	if err := o.caller.Call(ctx, "NodesGetRequest", request, &answer, options...); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
 // WorkerRegister sends a WorkerRegisterRequest.
 // The caller needs the role ROLE_M2M.
 func (o Operations) WorkerRegister(ctx context.Context, request *WorkerRegisterRequest, options ...CallOption) (*WorkerRegisterResponse, error) {
@@ -1293,6 +1303,9 @@ func (*TasksGetRequest) EventType() string { return "TasksGetRequest" }
 
 // EventType names the type of the event.
 func (*ComputeMembersGetRequest) EventType() string { return "ComputeMembersGetRequest" }
+
+// EventType names the type of the event.
+func (*NodesGetRequest) EventType() string { return "NodesGetRequest" }
 
 // EventType names the type of the event.
 func (*WorkerRegisterRequest) EventType() string { return "WorkerRegisterRequest" }

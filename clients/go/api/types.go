@@ -2841,6 +2841,36 @@ type MessageGetResponseHeader struct {
 	UserID        string `json:"userId,omitempty"`
 }
 
+// NodesGetRequest: the data of an event of this type.
+type NodesGetRequest struct {
+}
+
+// NodesGetResponse: The processes that use the database.
+type NodesGetResponse struct {
+	// The id of the request's event.
+	ID string `json:"id"`
+	// In the order in which they started.
+	Nodes []ServiceNode `json:"nodes"`
+	// The id of the request's event.
+	RequestID string `json:"requestId"`
+	// What the caller should know, although the request was answered.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// ServiceNode: A process that uses the database.
+type ServiceNode struct {
+	// Where other nodes reach it by gRPC.
+	Address string `json:"address"`
+	// How long ago it said so last, in milliseconds.
+	BeatAgeMs int64 `json:"beatAgeMs"`
+	// Whether it has said lately that it is there.
+	Live bool `json:"live"`
+	// How many compute members are connected to it, of all tenants.
+	Members int64  `json:"members"`
+	Name    string `json:"name"`
+	Version string `json:"version"`
+}
+
 // OidcProviderDeleteRequest: A request about one of them.
 type OidcProviderDeleteRequest struct {
 	// A UUID.

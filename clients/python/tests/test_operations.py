@@ -409,6 +409,12 @@ async def test_entities_widen_a_model_as_far_as_its_level_goes(client: Client) -
         await client.set_change_level(PARCEL, "ALL")  # type: ignore[arg-type]
 
 
+async def test_the_processes_of_the_service_are_listed(client: Client) -> None:
+    (node,) = await client.list_nodes()
+    assert node.live
+    assert node.address.startswith("http://")
+
+
 async def test_who_is_connected_is_listed(client: Client, member: Member) -> None:
     assert await client.list_members() == []
     async with member:

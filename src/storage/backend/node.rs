@@ -12,12 +12,10 @@ use crate::storage::{
 impl Backend {
     /// Gives this process a number among those that use the database.
     pub(in crate::storage) async fn enter(&self, entry: &NodeEntry) -> Result<NodeRow, Error> {
-        match &self.kind {
-            Kind::Postgres(database) => {
-                Ok(database.enter(entry).await.map_err(postgres::understood)?)
-            }
-            _ => Ok(NodeRow::ALONE),
-        }
+        let Kind::Postgres(database) = &self.kind else {
+            return Ok(NodeRow::ALONE);
+        };
+        Ok(database.enter(entry).await.map_err(postgres::understood)?)
     }
 
     /// Puts a node back that was removed because it did not beat for long. False if its name is in

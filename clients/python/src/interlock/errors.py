@@ -328,6 +328,14 @@ class DispatchTimeout(ComputeUnavailable, code="DISPATCH_TIMEOUT"):
     """The compute member did not answer in time."""
 
 
+class DispatchForwardFailed(ComputeUnavailable, code="DISPATCH_FORWARD_FAILED"):
+    """The node that the compute member is connected to has not taken the call over."""
+
+
+class TransactionNodeUnavailable(InterlockError, code="TRANSACTION_NODE_UNAVAILABLE"):
+    """The node that began the transaction is gone or cannot be reached."""
+
+
 class TransactionExpired(InterlockError, code="TRANSACTION_EXPIRED"):
     """A callback came after its transaction's token had expired."""
 

@@ -346,6 +346,34 @@ class ConnectedMember:
 
 
 @dataclass(frozen=True, slots=True)
+class ServiceNode:
+    """A process that uses the database of the service."""
+
+    name: str
+    address: str
+    """Where other nodes reach it by gRPC."""
+    version: str
+    live: bool
+    """Whether it has said lately that it is there."""
+    members: int
+    """How many compute members are connected to it, of all tenants."""
+    beat_age: timedelta
+    """How long ago it said so last."""
+
+    @classmethod
+    def read(cls, payload: payloads.ServiceNode) -> ServiceNode:
+        """Read it from a payload."""
+        return cls(
+            name=payload["name"],
+            address=payload["address"],
+            version=payload["version"],
+            live=payload["live"],
+            members=payload["members"],
+            beat_age=timedelta(milliseconds=payload["beatAgeMs"]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class FeedChange:
     """One entry in the change feed."""
 

@@ -25,6 +25,8 @@ crate::error::codes! {
     DuplicateAggregationAlias = "DUPLICATE_AGGREGATION_ALIAS", 400, false, "two aggregations have the same name; rename one with `as`";
     /// `groupBy` names a path twice; remove one.
     DuplicateGroupBy = "DUPLICATE_GROUP_BY", 400, false, "`groupBy` names a path twice; remove one";
+    /// The node that the member is connected to has not taken the call over within `CYODA_DISPATCH_FORWARD_TIMEOUT`; nothing was written, retry.
+    DispatchForwardFailed = "DISPATCH_FORWARD_FAILED", 503, true, "the node that the member is connected to has not taken the call over within `CYODA_DISPATCH_FORWARD_TIMEOUT`; nothing was written, retry";
     /// A member did not answer in time; reserved, see `WORKFLOW_FAILED`.
     DispatchTimeout = "DISPATCH_TIMEOUT", 503, true, "a member did not answer in time; reserved, see `WORKFLOW_FAILED`";
     /// `If-Match` names another version than the current one; read again, then write again.
@@ -163,6 +165,8 @@ crate::error::codes! {
     TransactionExpired = "TRANSACTION_EXPIRED", 410, false, "the transaction token has expired";
     /// The transaction has already ended.
     TransactionNotFound = "TRANSACTION_NOT_FOUND", 404, false, "the transaction has already ended";
+    /// The node that began the transaction is gone or cannot be reached; nothing of the transaction was written unless it was committed before, repeat it as a whole.
+    TransactionNodeUnavailable = "TRANSACTION_NODE_UNAVAILABLE", 503, true, "the node that began the transaction is gone or cannot be reached; nothing of the transaction was written unless it was committed before, repeat it as a whole";
     /// The transaction reads or writes too much; split it.
     TransactionTooLarge = "TRANSACTION_TOO_LARGE", 413, false, "the transaction reads or writes too much; split it";
     /// The current state has no manual transition of this name.

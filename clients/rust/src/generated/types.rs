@@ -7571,6 +7571,56 @@ pub struct MessageGetResponseHeader {
     pub user_id: Option<String>,
 }
 
+/// The data of an event of the type `NodesGetRequest`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct NodesGetRequest {}
+
+impl NodesGetRequest {
+    /// Makes one without any member.
+    pub fn new() -> Self {
+        Self {}
+    }
+}
+
+/// The processes that use the database.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct NodesGetResponse {
+    /// The id of the request's event.
+    pub id: String,
+    /// In the order in which they started.
+    pub nodes: Vec<ServiceNode>,
+    /// The id of the request's event.
+    pub request_id: String,
+    /// What the caller should know, although the request was answered.
+    #[serde(
+        default,
+        deserialize_with = "crate::text::or_empty",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub warnings: Vec<String>,
+}
+
+/// A process that uses the database.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ServiceNode {
+    /// Where other nodes reach it by gRPC.
+    pub address: String,
+    /// How long ago it said so last, in milliseconds.
+    pub beat_age_ms: i64,
+    /// Whether it has said lately that it is there.
+    pub live: bool,
+    /// How many compute members are connected to it, of all tenants.
+    pub members: i64,
+    pub name: String,
+    pub version: String,
+}
+
 /// A request about one of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -142,6 +142,8 @@ import type {
   MessageDeleteResponse,
   MessageGetRequest,
   MessageGetResponse,
+  NodesGetRequest,
+  NodesGetResponse,
   OidcProviderDeleteRequest,
   OidcProviderDeleteResponse,
   OidcProviderInvalidateRequest,
@@ -287,6 +289,7 @@ export interface OperationTypes {
   TaskGetRequest: { request: TaskGetRequest; response: TaskGetResponse };
   TasksGetRequest: { request: TasksGetRequest; response: TasksGetResponse };
   ComputeMembersGetRequest: { request: ComputeMembersGetRequest; response: ComputeMembersGetResponse };
+  NodesGetRequest: { request: NodesGetRequest; response: NodesGetResponse };
   WorkerRegisterRequest: { request: WorkerRegisterRequest; response: WorkerRegisterResponse };
   WorkerHeartbeatRequest: { request: WorkerHeartbeatRequest; response: WorkerHeartbeatResponse };
   WorkerDrainRequest: { request: WorkerDrainRequest; response: WorkerDrainResponse };
@@ -763,6 +766,15 @@ export class Operations extends Requester {
    */
   computeMembersGet(request: ComputeMembersGetRequest, options?: RequestOptions): Promise<ComputeMembersGetResponse> {
     return this.call("ComputeMembersGetRequest", request, options);
+  }
+
+  /**
+   * Sends a `NodesGetRequest`.
+   * Over REST: `GET /nodes`.
+   * Needs the role `ROLE_ADMIN`.
+   */
+  nodesGet(request: NodesGetRequest, options?: RequestOptions): Promise<NodesGetResponse> {
+    return this.call("NodesGetRequest", request, options);
   }
 
   /**

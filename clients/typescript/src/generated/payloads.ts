@@ -2487,6 +2487,25 @@ export interface NewTopicEvent {
   type?: string | null;
 }
 
+export interface NodesGetRequest {
+  /** Anything, conventionally the id of the event. */
+  id?: string;
+}
+
+/** The processes that use the database. */
+export interface NodesGetResponse {
+  /** The id of the request's event. */
+  id: string;
+  /** In the order in which they started. */
+  nodes: ServiceNode[];
+  /** The id of the request's event. */
+  requestId: string;
+  /** Whether the request succeeded. If not, `error` says why. */
+  success: boolean;
+  /** What the caller should know, although the request was answered. */
+  warnings?: string[];
+}
+
 /** A provider of tokens that a tenant trusts. */
 export interface OidcProvider {
   /** Whether its tokens are accepted. */
@@ -3305,6 +3324,20 @@ export interface ScheduleFunction {
   name?: string;
   responseTimeoutMs?: number | null;
   resultKind?: string;
+}
+
+/** A process that uses the database. */
+export interface ServiceNode {
+  /** Where other nodes reach it by gRPC. */
+  address: string;
+  /** How long ago it said so last, in milliseconds. */
+  beatAgeMs: number;
+  /** Whether it has said lately that it is there. */
+  live: boolean;
+  /** How many compute members are connected to it, of all tenants. */
+  members: number;
+  name: string;
+  version: string;
 }
 
 export interface SnapshotCancelRequest {

@@ -48,6 +48,11 @@ CODES: dict[str, Code] = {
     "CONNECTOR_UNAVAILABLE": Code(
         503, True, "the system that the connector stands for cannot be reached; retry later"
     ),
+    "DISPATCH_FORWARD_FAILED": Code(
+        503,
+        True,
+        "the node that the member is connected to has not taken the call over within `CYODA_DISPATCH_FORWARD_TIMEOUT`; nothing was written, retry",
+    ),
     "DISPATCH_TIMEOUT": Code(
         503, True, "a member did not answer in time; reserved, see `WORKFLOW_FAILED`"
     ),
@@ -296,6 +301,11 @@ CODES: dict[str, Code] = {
         "the topic does not exist in this namespace, or belongs to another tenant; publish an event to it first",
     ),
     "TRANSACTION_EXPIRED": Code(410, False, "the transaction token has expired"),
+    "TRANSACTION_NODE_UNAVAILABLE": Code(
+        503,
+        True,
+        "the node that began the transaction is gone or cannot be reached; nothing of the transaction was written unless it was committed before, repeat it as a whole",
+    ),
     "TRANSACTION_NOT_FOUND": Code(404, False, "the transaction has already ended"),
     "TRANSACTION_TOO_LARGE": Code(413, False, "the transaction reads or writes too much; split it"),
     "TRANSITION_NOT_FOUND": Code(

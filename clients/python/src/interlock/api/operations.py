@@ -151,6 +151,8 @@ if TYPE_CHECKING:
         MessageDeleteResponse,
         MessageGetRequest,
         MessageGetResponse,
+        NodesGetRequest,
+        NodesGetResponse,
         OidcProviderDeleteRequest,
         OidcProviderDeleteResponse,
         OidcProviderInvalidateRequest,
@@ -829,6 +831,15 @@ class Api:
         answer: ComputeMembersGetResponse = await self._requester.call(
             "ComputeMembersGetRequest", request
         )
+        return answer
+
+    async def nodes_get(self, request: NodesGetRequest) -> NodesGetResponse:
+        """Send `NodesGetRequest`.
+
+        Over REST: `GET /nodes`.
+        Needs the role `ROLE_ADMIN`.
+        """
+        answer: NodesGetResponse = await self._requester.call("NodesGetRequest", request)
         return answer
 
     async def worker_register(

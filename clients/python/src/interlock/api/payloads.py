@@ -2897,6 +2897,28 @@ class NewTopicEvent(TypedDict):
     type: NotRequired[str | None]
 
 
+class NodesGetRequest(TypedDict):
+    """The members of `NodesGetRequest`."""
+
+    id: NotRequired[str]
+    """Anything, conventionally the id of the event."""
+
+
+class NodesGetResponse(TypedDict):
+    """The processes that use the database."""
+
+    id: str
+    """The id of the request's event."""
+    nodes: list[ServiceNode]
+    """In the order in which they started."""
+    requestId: str
+    """The id of the request's event."""
+    success: bool
+    """Whether the request succeeded. If not, `error` says why."""
+    warnings: NotRequired[list[str]]
+    """What the caller should know, although the request was answered."""
+
+
 class OidcProvider(TypedDict):
     """A provider of tokens that a tenant trusts."""
 
@@ -3794,6 +3816,21 @@ class ScheduleFunction(TypedDict):
     name: NotRequired[str]
     responseTimeoutMs: NotRequired[int | None]
     resultKind: NotRequired[str]
+
+
+class ServiceNode(TypedDict):
+    """A process that uses the database."""
+
+    address: str
+    """Where other nodes reach it by gRPC."""
+    beatAgeMs: int
+    """How long ago it said so last, in milliseconds."""
+    live: bool
+    """Whether it has said lately that it is there."""
+    members: int
+    """How many compute members are connected to it, of all tenants."""
+    name: str
+    version: str
 
 
 class SnapshotCancelRequest(TypedDict):

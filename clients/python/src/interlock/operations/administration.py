@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from interlock.api.requester import given
 from interlock.operations.requests import Requests
-from interlock.records import ConnectedMember, Incident, Sampler
+from interlock.records import ConnectedMember, Incident, Sampler, ServiceNode
 
 if TYPE_CHECKING:
     from interlock.api.payloads import (
@@ -23,6 +23,11 @@ class Administration(Requests):
         """List the compute members of the tenant that are connected."""
         answer = await self.api.compute_members_get({})
         return [ConnectedMember.read(member) for member in answer["members"]]
+
+    async def list_nodes(self) -> list[ServiceNode]:
+        """List the processes that use the database; needs the role `ROLE_ADMIN`."""
+        answer = await self.api.nodes_get({})
+        return [ServiceNode.read(node) for node in answer["nodes"]]
 
     async def incidents(
         self, kind: Literal["run", "timer", "producer"] | None = None

@@ -235,6 +235,14 @@ public final class AsyncOperations {
     }
 
     /**
+     * Sends a NodesGetRequest.
+     * The caller needs the role ROLE_ADMIN.
+     */
+    public CompletableFuture<NodesGetResponse> nodesGet(NodesGetRequest request, RequestOption... options) {
+        return caller.callAsync(request, NodesGetResponse.class, options);
+    }
+
+    /**
      * Sends a WorkerRegisterRequest.
      * The caller needs the role ROLE_M2M.
      */

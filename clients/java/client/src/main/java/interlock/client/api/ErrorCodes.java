@@ -44,6 +44,9 @@ public final class ErrorCodes {
     /** <code>groupBy</code> names a path twice; remove one. */
     public static final String DUPLICATE_GROUP_BY = "DUPLICATE_GROUP_BY";
 
+    /** The node that the member is connected to has not taken the call over within <code>CYODA_DISPATCH_FORWARD_TIMEOUT</code>; nothing was written, retry. */
+    public static final String DISPATCH_FORWARD_FAILED = "DISPATCH_FORWARD_FAILED";
+
     /** A member did not answer in time; reserved, see <code>WORKFLOW_FAILED</code>. */
     public static final String DISPATCH_TIMEOUT = "DISPATCH_TIMEOUT";
 
@@ -251,6 +254,9 @@ public final class ErrorCodes {
     /** The transaction has already ended. */
     public static final String TRANSACTION_NOT_FOUND = "TRANSACTION_NOT_FOUND";
 
+    /** The node that began the transaction is gone or cannot be reached; nothing of the transaction was written unless it was committed before, repeat it as a whole. */
+    public static final String TRANSACTION_NODE_UNAVAILABLE = "TRANSACTION_NODE_UNAVAILABLE";
+
     /** The transaction reads or writes too much; split it. */
     public static final String TRANSACTION_TOO_LARGE = "TRANSACTION_TOO_LARGE";
 
@@ -311,6 +317,7 @@ public final class ErrorCodes {
         KNOWN.put(CONNECTOR_UNAVAILABLE, new About("the system that the connector stands for cannot be reached; retry later", 503, true));
         KNOWN.put(DUPLICATE_AGGREGATION_ALIAS, new About("two aggregations have the same name; rename one with `as`", 400, false));
         KNOWN.put(DUPLICATE_GROUP_BY, new About("`groupBy` names a path twice; remove one", 400, false));
+        KNOWN.put(DISPATCH_FORWARD_FAILED, new About("the node that the member is connected to has not taken the call over within `CYODA_DISPATCH_FORWARD_TIMEOUT`; nothing was written, retry", 503, true));
         KNOWN.put(DISPATCH_TIMEOUT, new About("a member did not answer in time; reserved, see `WORKFLOW_FAILED`", 503, true));
         KNOWN.put(ENTITY_MODIFIED, new About("`If-Match` names another version than the current one; read again, then write again", 412, false));
         KNOWN.put(ENTITY_NOT_FOUND, new About("the entity does not exist, did not exist at that time, or belongs to another tenant", 404, false));
@@ -380,6 +387,7 @@ public final class ErrorCodes {
         KNOWN.put(TOPIC_NOT_FOUND, new About("the topic does not exist in this namespace, or belongs to another tenant; publish an event to it first", 404, false));
         KNOWN.put(TRANSACTION_EXPIRED, new About("the transaction token has expired", 410, false));
         KNOWN.put(TRANSACTION_NOT_FOUND, new About("the transaction has already ended", 404, false));
+        KNOWN.put(TRANSACTION_NODE_UNAVAILABLE, new About("the node that began the transaction is gone or cannot be reached; nothing of the transaction was written unless it was committed before, repeat it as a whole", 503, true));
         KNOWN.put(TRANSACTION_TOO_LARGE, new About("the transaction reads or writes too much; split it", 413, false));
         KNOWN.put(TRANSITION_NOT_FOUND, new About("the current state has no manual transition of this name", 404, false));
         KNOWN.put(TRUSTED_KEY_CAP_REACHED, new About("the tenant has reached `CYODA_IAM_TRUSTED_KEY_MAX_PER_TENANT` trusted keys; delete one", 400, false));

@@ -289,6 +289,14 @@ public final class Operations {
     }
 
     /**
+     * Sends a NodesGetRequest.
+     * The caller needs the role ROLE_ADMIN.
+     */
+    public NodesGetResponse nodesGet(NodesGetRequest request, RequestOption... options) {
+        return caller.call(request, NodesGetResponse.class, options);
+    }
+
+    /**
      * Sends a WorkerRegisterRequest.
      * The caller needs the role ROLE_M2M.
      */

@@ -1,0 +1,18 @@
+// Generated from clients/schema by `mvn -Pgenerate -pl generator compile`; do not edit.
+package interlock.client.api;
+
+/**
+ * A process that uses the database.
+ *
+ * @param address Where other nodes reach it by gRPC.
+ * @param beatAgeMs How long ago it said so last, in milliseconds.
+ * @param live Whether it has said lately that it is there.
+ * @param members How many compute members are connected to it, of all tenants.
+ */
+public record ServiceNode(
+        String address,
+        long beatAgeMs,
+        boolean live,
+        long members,
+        String name,
+        String version) {}
