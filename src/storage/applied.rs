@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicI64, AtomicU64, Ordering},
 };
 
-use tokio::sync::{Notify, watch};
+use tokio::sync::{self, Notify, watch};
 
 use super::{Error, port::Newest};
 use crate::entity::Sequence;
@@ -79,6 +79,10 @@ pub(super) struct Pulses {
     /// How many have begun.
     begun: AtomicU64,
     ended: watch::Sender<Ended>,
+    /// Held while the list of indexes is read and taken over, so that an older one never comes last.
+    pub(super) index_turn: sync::Mutex<()>,
+    /// Held while an instant is made final that is later than every commit.
+    pub(super) instant_turn: sync::Mutex<()>,
 }
 
 /// The last pulse that has ended.
@@ -95,6 +99,8 @@ impl Default for Pulses {
             committed: Notify::new(),
             begun: AtomicU64::new(0),
             ended: watch::Sender::default(),
+            index_turn: sync::Mutex::default(),
+            instant_turn: sync::Mutex::default(),
         }
     }
 }

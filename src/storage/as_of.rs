@@ -40,7 +40,7 @@ impl Storage {
         if until <= inner.applied.newest().at {
             return Ok(());
         }
-        let _turn = inner.instant_turn.lock().await;
+        let _turn = inner.pulses.instant_turn.lock().await;
         self.refresh().await?;
         if until > inner.applied.newest().at {
             inner.database.append_link().await?;

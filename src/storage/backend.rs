@@ -373,18 +373,18 @@ impl Writer {
 
     /// Has other processes that were overtaken wait until the next batch is written.
     pub(super) async fn take_turn(&mut self) -> Result<(), Failure> {
-        match &mut self.kind {
-            WriterKind::Postgres(writer) => writer.take_turn().await,
-            _ => Ok(()),
+        if let WriterKind::Postgres(writer) = &mut self.kind {
+            writer.take_turn().await?;
         }
+        Ok(())
     }
 
     /// Ends a turn in which nothing was written.
     pub(super) async fn end_turn(&mut self) -> Result<(), Failure> {
-        match &mut self.kind {
-            WriterKind::Postgres(writer) => writer.end_turn().await,
-            _ => Ok(()),
+        if let WriterKind::Postgres(writer) = &mut self.kind {
+            writer.end_turn().await?;
         }
+        Ok(())
     }
 
     async fn write_now(&mut self, batch: &Batch) -> Result<Written, Failure> {

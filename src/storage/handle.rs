@@ -3,7 +3,7 @@
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use tokio::{
-    sync::{Mutex, Notify, mpsc, oneshot, watch},
+    sync::{Notify, mpsc, oneshot, watch},
     time::timeout,
 };
 
@@ -69,10 +69,6 @@ pub(super) struct Inner {
     pub(super) room: Room,
     pub(super) applied: Applied,
     pub(super) pulses: Pulses,
-    /// Held while the list of indexes is read and taken over, so that an older one never comes last.
-    pub(super) index_turn: Mutex<()>,
-    /// Held while an instant is made final that is later than every commit.
-    pub(super) instant_turn: Mutex<()>,
     /// How often other processes have changed clients, keys or providers.
     pub(super) identities: watch::Sender<u64>,
     pub(super) health: Health,

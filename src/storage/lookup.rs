@@ -61,7 +61,7 @@ impl Storage {
     /// Takes over which indexes the database has. Called by the committer, between two batches, and
     /// when another process has changed them.
     pub(super) async fn reload_indexes(&self) -> Result<(), Error> {
-        let _turn = self.0.index_turn.lock().await;
+        let _turn = self.0.pulses.index_turn.lock().await;
         self.0.indexes.swap(self.0.database.indexes().await?);
         self.0.fill.notify_one();
         Ok(())

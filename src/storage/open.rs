@@ -141,8 +141,6 @@ impl Storage {
             room: Room::new(settings.queue_bytes),
             applied: Applied::new(newest),
             pulses: Pulses::default(),
-            index_turn: Default::default(),
-            instant_turn: Default::default(),
             identities: watch::Sender::default(),
             health: Health::default(),
             agenda,
