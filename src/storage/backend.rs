@@ -7,6 +7,7 @@
 
 mod node;
 mod task;
+mod turn;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -369,22 +370,6 @@ impl Writer {
             Written::Overtaken => Written::Overtaken,
         };
         Ok(written)
-    }
-
-    /// Has other processes that were overtaken wait until the next batch is written.
-    pub(super) async fn take_turn(&mut self) -> Result<(), Failure> {
-        if let WriterKind::Postgres(writer) = &mut self.kind {
-            writer.take_turn().await?;
-        }
-        Ok(())
-    }
-
-    /// Ends a turn in which nothing was written.
-    pub(super) async fn end_turn(&mut self) -> Result<(), Failure> {
-        if let WriterKind::Postgres(writer) = &mut self.kind {
-            writer.end_turn().await?;
-        }
-        Ok(())
     }
 
     async fn write_now(&mut self, batch: &Batch) -> Result<Written, Failure> {

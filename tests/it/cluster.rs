@@ -20,7 +20,7 @@ const SECRET: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbcc
 
 /// Waits until something holds.
 async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(60);
+    let deadline = Instant::now() + Duration::from_mins(1);
     while !holds().await {
         assert!(Instant::now() < deadline, "{what}");
         tokio::time::sleep(Duration::from_millis(20)).await;
