@@ -32,6 +32,9 @@ use crate::telemetry::measure::Limited;
 /// When a place may be free again; nobody knows.
 const PLACE_AFTER: Duration = Duration::from_secs(1);
 
+/// The shortest wait that is asked for.
+const SHORTEST: Duration = Duration::from_millis(1);
+
 /// When something may have been deleted, or the limit raised.
 const BYTES_AFTER: Duration = Duration::from_mins(1);
 
@@ -150,7 +153,8 @@ impl Inner {
                 "the tenant has reached its limit of {most} requests per second; send fewer"
             );
             exceeded("requestsPerSecond", most.get(), text)
-                .retry_after(early.wait_time_from(rates.clock().now()))
+                // A thread that was held up finds that the wait is over.
+                .retry_after(early.wait_time_from(rates.clock().now()).max(SHORTEST))
         })
     }
 
