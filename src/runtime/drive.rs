@@ -1,6 +1,7 @@
 //! The loop around the engine.
 
 use std::{
+    mem,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -28,18 +29,48 @@ use crate::storage::{self, Attribution, Definitions, Mark, Task, TaskKind, Versi
 /// The entity of a run, as the unit holds it.
 pub(super) struct Anchor {
     pub(super) definitions: Arc<Definitions>,
-    /// The version the run started from; none for a new entity.
-    pub(super) base: Option<Version>,
+    pub(super) origin: Origin,
     /// The attribution, if it differs from the unit's.
     pub(super) by: Option<Attribution>,
-    /// The task that began the run, or that resumes it; the run completes it.
-    pub(super) task: Option<Task>,
-    /// The tasks of the entity, if they were read with it.
-    pub(super) tasks: Option<Vec<Task>>,
-    /// The call that a resumed run begins with; everything before it is already committed.
-    pub(super) resumed: Option<DispatchKey>,
     /// The event of a state machine that the transition is taken for.
     pub(super) event: Option<Arc<EntityEvent>>,
+}
+
+/// What a run starts from.
+pub(super) enum Origin {
+    /// A new entity.
+    New,
+    /// A version of it.
+    At(Version),
+    /// A version, by a due task that the run completes.
+    Fired(Version, DueTask),
+    /// A version that was committed before a call, by the task that was committed with it.
+    Resumed(Version, Resumption),
+    /// A version that this run has committed, with the task that resumes it if this run does not.
+    Committed(Version, Option<Rest>),
+}
+
+/// A due task.
+pub(super) struct DueTask {
+    pub(super) task: Task,
+    /// The tasks of the entity, if they were read with it.
+    pub(super) tasks: Option<Vec<Task>>,
+    /// The pause before a part that fails after the rest was committed is retried.
+    pub(super) pause: Duration,
+}
+
+/// A run that another one has begun.
+pub(super) struct Resumption {
+    pub(super) rest: Rest,
+    /// The call it begins with; everything before it is already committed.
+    pub(super) dispatch: DispatchKey,
+}
+
+/// What a partly committed run has left to do.
+pub(super) struct Rest {
+    pub(super) task: Task,
+    /// The pause before it is retried if it fails; none if it is dropped then.
+    pub(super) pause: Option<Duration>,
 }
 
 /// Why a run did not finish.
@@ -121,14 +152,15 @@ impl Runtime {
         warnings: &mut Vec<String>,
     ) -> Result<Fate, Stopped> {
         let mut tasks = Vec::new();
-        if let Some(base) = &anchor.base
-            && (anchor.task.is_some() || anchor.definitions.workflows.has_timers())
+        let known = anchor.origin.take_tasks();
+        if let Some(base) = anchor.origin.base()
+            && (anchor.origin.task().is_some() || anchor.definitions.workflows.has_timers())
         {
-            tasks = match anchor.tasks.take() {
+            tasks = match known {
                 Some(tasks) => tasks,
                 None => session.unit()?.tasks(base).await?,
             };
-            if let Some(due) = &anchor.task {
+            if let Some(due) = anchor.origin.task() {
                 let before = tasks.len();
                 tasks.retain(|task| task.key != due.key);
                 // It was read before the entity, which may have moved or armed it again since.
@@ -171,7 +203,7 @@ impl Runtime {
             };
         }
         // If a part was committed, it has stored what was pending when the run began.
-        if let Some(base) = anchor.base.as_ref().filter(|_| session.id() != began_in)
+        if let Some(base) = anchor.origin.base().filter(|_| session.id() != began_in)
             && anchor.definitions.workflows.has_timers()
         {
             tasks = session.unit()?.tasks(base).await?;
@@ -294,7 +326,7 @@ impl Runtime {
         by: &Initiator,
         joins: bool,
     ) -> Result<Answered, Stopped> {
-        let dispatch = if let Some(dispatch) = anchor.resumed.take() {
+        let dispatch = if let Some(dispatch) = anchor.origin.take_call() {
             dispatch
         } else {
             let dispatch = DispatchKey::fresh();
@@ -323,9 +355,9 @@ impl Runtime {
             answered
         } else {
             let spec = self.spec(run, call, None, dispatch, by);
-            session.leave_place();
+            session.leave_slot();
             let called = self.call_alone(&spec).await;
-            session.take_place().await;
+            session.take_slot().await;
             self.go_on(session, run, anchor).await?;
             answered(call, called, began)
         };
@@ -342,7 +374,7 @@ impl Runtime {
         by: &Initiator,
         after: Duration,
     ) -> Result<Answered, Stopped> {
-        if anchor.resumed.is_some() {
+        if matches!(anchor.origin, Origin::Resumed(..)) {
             return self
                 .call_after_commit(session, run, call, anchor, by, false)
                 .await;
@@ -374,9 +406,9 @@ impl Runtime {
         self.commit_so_far(session, run, anchor, by, dispatch)
             .await?;
         session.renew()?;
-        session.leave_place();
+        session.leave_slot();
         let called = calling.await;
-        session.take_place().await;
+        session.take_slot().await;
         self.go_on(session, run, anchor).await?;
         Ok(answered(call, called, began))
     }
@@ -412,24 +444,23 @@ impl Runtime {
             },
         };
         let unit = session.unit()?;
-        if let Some(done) = anchor.task.take() {
-            unit.drop_task(&done);
+        if let Some(done) = anchor.origin.task() {
+            unit.drop_task(done);
         }
         unit.put_task(continuation.task(id, self.0.clock.now())?)?;
         let written = session.id();
         session.commit_segment(by).await?;
-        anchor.base = Some(self.committed(session, id, written).await?);
-        let base = anchor.base.as_ref();
-        let tasks = match base {
-            Some(base) => session.unit()?.tasks(base).await?,
-            None => Vec::new(),
-        };
-        anchor.task = tasks
+        let base = self.committed(session, id, written).await?;
+        let tasks = session.unit()?.tasks(&base).await?;
+        let pause = anchor.origin.pause();
+        let rest = tasks
             .into_iter()
-            .find(|task| task.kind == TaskKind::Continuation);
-        if let Some(task) = &anchor.task {
-            session.is_unfinished(task.clone())?;
+            .find(|task| task.kind == TaskKind::Continuation)
+            .map(|task| Rest { task, pause });
+        if let Some(rest) = &rest {
+            session.is_unfinished(rest.task.clone(), rest.pause)?;
         }
+        anchor.origin = Origin::Committed(base, rest);
         Ok(())
     }
 
@@ -440,13 +471,12 @@ impl Runtime {
         run: &mut Run,
         anchor: &mut Anchor,
     ) -> Result<(), Stopped> {
-        let Some(base) = &anchor.base else {
+        let Some(base) = anchor.origin.base_mut() else {
             return Err(Failure::internal("a run that was not committed resumes").into());
         };
         let (id, written) = (base.image.id, base.image.transaction);
-        let base = self.committed(session, id, written).await?;
+        *base = self.committed(session, id, written).await?;
         run.enter(&base.image, session.id());
-        anchor.base = Some(base);
         Ok(())
     }
 
@@ -549,7 +579,7 @@ impl Runtime {
                     session.unit()?.roll_back_to(&before);
                 }
             }
-            session.leave_place();
+            session.leave_slot();
             tokio::select! {
                 () = tokio::time::sleep(RETRY_PAUSE) => {}
                 () = session.cancelled(by) => return Err(Error::Cancelled.into()),
@@ -571,7 +601,7 @@ fn settle(
     tasks: &[Task],
 ) -> Result<(), Failure> {
     let id = outcome.image.id;
-    match (outcome.fate, &anchor.base) {
+    match (outcome.fate, anchor.origin.base()) {
         (Fate::Saved, _) => anchor.stage(session, outcome.image, Some(outcome.record))?,
         (Fate::Declined, Some(base)) => {
             let unit = session.unit()?;
@@ -582,7 +612,7 @@ fn settle(
         (Fate::Declined | Fate::Dropped, _) => {}
     }
     let unit = session.unit()?;
-    if let Some(task) = &anchor.task {
+    if let Some(task) = anchor.origin.task() {
         unit.drop_task(task);
     }
     for change in outcome.timers {
@@ -601,16 +631,13 @@ fn boundary_in_callback(call: &Call) -> engine::Error {
 impl Anchor {
     pub(super) const fn new(
         definitions: Arc<Definitions>,
-        base: Option<Version>,
+        origin: Origin,
         by: Option<Attribution>,
     ) -> Self {
         Self {
             definitions,
-            base,
+            origin,
             by,
-            task: None,
-            tasks: None,
-            resumed: None,
             event: None,
         }
     }
@@ -630,7 +657,7 @@ impl Anchor {
         }
         let runs = record.into_iter().collect();
         let unit = session.unit()?;
-        let base = match &self.base {
+        let base = match self.origin.base() {
             Some(base) => Some(base.clone()),
             None => unit.peek_own(image.id),
         };
@@ -639,6 +666,72 @@ impl Anchor {
             None => unit.create(&self.definitions, image, runs, self.by.clone())?,
         }
         Ok(())
+    }
+}
+
+impl Origin {
+    /// The version the run starts from; none for a new entity.
+    const fn base(&self) -> Option<&Version> {
+        match self {
+            Self::New => None,
+            Self::At(base)
+            | Self::Fired(base, _)
+            | Self::Resumed(base, _)
+            | Self::Committed(base, _) => Some(base),
+        }
+    }
+
+    const fn base_mut(&mut self) -> Option<&mut Version> {
+        match self {
+            Self::New => None,
+            Self::At(base)
+            | Self::Fired(base, _)
+            | Self::Resumed(base, _)
+            | Self::Committed(base, _) => Some(base),
+        }
+    }
+
+    /// The task that began the run, or that resumes it; the run completes it.
+    fn task(&self) -> Option<&Task> {
+        match self {
+            Self::New | Self::At(_) => None,
+            Self::Fired(_, fired) => Some(&fired.task),
+            Self::Resumed(_, resumed) => Some(&resumed.rest.task),
+            Self::Committed(_, rest) => rest.as_ref().map(|rest| &rest.task),
+        }
+    }
+
+    /// The pause before the rest is retried if it fails; none if it is dropped then.
+    fn pause(&self) -> Option<Duration> {
+        match self {
+            Self::New | Self::At(_) => None,
+            Self::Fired(_, fired) => Some(fired.pause),
+            Self::Resumed(_, resumed) => resumed.rest.pause,
+            Self::Committed(_, rest) => rest.as_ref()?.pause,
+        }
+    }
+
+    /// The tasks that were read with the entity.
+    const fn take_tasks(&mut self) -> Option<Vec<Task>> {
+        match self {
+            Self::Fired(_, fired) => fired.tasks.take(),
+            Self::New | Self::At(_) | Self::Resumed(..) | Self::Committed(..) => None,
+        }
+    }
+
+    /// The call that a resumed run begins with. From then on it is like one that was committed by
+    /// this run.
+    fn take_call(&mut self) -> Option<DispatchKey> {
+        match mem::replace(self, Self::New) {
+            Self::Resumed(base, Resumption { rest, dispatch }) => {
+                *self = Self::Committed(base, Some(rest));
+                Some(dispatch)
+            }
+            other => {
+                *self = other;
+                None
+            }
+        }
     }
 }
 

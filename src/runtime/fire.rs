@@ -8,7 +8,7 @@ use tracing::{debug, info, warn};
 
 use super::{
     Initiator, Runtime,
-    drive::{Anchor, Stopped},
+    drive::{Anchor, DueTask, Origin, Rest, Resumption, Stopped},
     incidents::{Fault, Held, Verdict, contained},
     later::{Continuation, TimerBody, timer_kind},
     turns::{Room, TaskInFlight, Turns},
@@ -88,8 +88,8 @@ impl Runtime {
                     .map(Due::of_run)
                     .collect(),
             );
-            while let Some((due, seat)) = turns.begin() {
-                tasks.spawn(self.clone().look_after_one(due, seat));
+            while let Some((due, slot)) = turns.begin() {
+                tasks.spawn(self.clone().look_after_one(due, slot));
             }
             let waits = match turns.room() {
                 Some(room) => match self.look_ahead(&turns, &room, &tasks).await {
@@ -144,7 +144,7 @@ impl Runtime {
         Ahead::More
     }
 
-    async fn look_after_one(self, due: Due, seat: TaskInFlight) {
+    async fn look_after_one(self, due: Due, slot: TaskInFlight) {
         let task = due.task.clone();
         match self.held(&task.tenant, &Self::work_of(&task)) {
             Held::No => {}
@@ -152,7 +152,7 @@ impl Runtime {
             // An operator has it done again.
             Held::Stopped => return,
         }
-        let pause = match contained(Box::pin(self.look_after(due, seat))).await {
+        let pause = match contained(Box::pin(self.look_after(due, slot))).await {
             Ok(Done::Yes) => return,
             Ok(Done::Again(pause)) => pause,
             Err(Fault::Failed(failure)) if failure.code() == Code::Conflict => AFTER_CONFLICT,
@@ -164,13 +164,13 @@ impl Runtime {
         self.again(&task, pause);
     }
 
-    async fn look_after(&self, due: Due, seat: TaskInFlight) -> Result<Done, Failure> {
+    async fn look_after(&self, due: Due, slot: TaskInFlight) -> Result<Done, Failure> {
         match (due.task.subject, due.task.kind) {
-            (Subject::Run(run), _) => self.look_at_run(&due.task, run, seat).await,
+            (Subject::Run(run), _) => self.look_at_run(&due.task, run, slot).await,
             (Subject::Entity(entity), TaskKind::Continuation) => {
-                self.go_on_with(due.task, entity, seat).await
+                self.go_on_with(due.task, entity, slot).await
             }
-            (Subject::Entity(entity), _) => self.fire(due, entity, seat).await,
+            (Subject::Entity(entity), _) => self.fire(due, entity, slot).await,
         }
     }
 
@@ -210,7 +210,7 @@ impl Runtime {
     }
 
     /// `workflow-engine.md` §9.4.
-    async fn fire(&self, due: Due, entity: EntityId, seat: TaskInFlight) -> Result<Done, Failure> {
+    async fn fire(&self, due: Due, entity: EntityId, slot: TaskInFlight) -> Result<Done, Failure> {
         let Due { task, seen } = due;
         if self.storage().is_peer() {
             debug!(entity.id = %entity, "scheduled task peer fire resolved");
@@ -228,8 +228,7 @@ impl Runtime {
             cancel: CancellationToken::new(),
         };
         let mut session = self.session_for(&by, attribution);
-        session.sits(seat);
-        session.is_patient(self.0.settings.task_pause);
+        session.occupy(slot);
         let unit = session.unit()?;
         let now = self.0.clock.now();
         let mut tasks = None;
@@ -291,9 +290,9 @@ impl Runtime {
             session.id(),
             now,
         );
-        let mut anchor = Anchor::new(definitions, Some(base), None);
-        anchor.task = Some(task);
-        anchor.tasks = tasks;
+        let pause = self.0.settings.task_pause;
+        let due = DueTask { task, tasks, pause };
+        let anchor = Anchor::new(definitions, Origin::Fired(base, due), None);
         let run = Box::new(self.as_known(run));
         self.drive(&mut session, run, anchor, &by).await?;
         session.finish(&by.cancel).await?;
@@ -305,7 +304,7 @@ impl Runtime {
         &self,
         task: Task,
         entity: EntityId,
-        seat: TaskInFlight,
+        slot: TaskInFlight,
     ) -> Result<Done, Failure> {
         let continuation = Continuation::read(&task)?;
         let by = Initiator {
@@ -324,10 +323,7 @@ impl Runtime {
             None => by.attribution(),
         };
         let mut session = self.session_for(&by, attribution);
-        session.sits(seat);
-        if is_of_timer {
-            session.is_patient(self.0.settings.task_pause);
-        }
+        session.occupy(slot);
         session.follow(continuation.entry)?;
         let unit = session.unit()?;
         let base = unit.read(entity).await?;
@@ -346,9 +342,14 @@ impl Runtime {
             session.id(),
             self.0.clock.now(),
         );
-        let mut anchor = Anchor::new(definitions, Some(base), None);
-        anchor.task = Some(task.clone());
-        anchor.resumed = Some(continuation.dispatch);
+        let resumption = Resumption {
+            rest: Rest {
+                task: task.clone(),
+                pause: is_of_timer.then_some(self.0.settings.task_pause),
+            },
+            dispatch: continuation.dispatch,
+        };
+        let mut anchor = Anchor::new(definitions, Origin::Resumed(base, resumption), None);
         let run = Box::new(self.as_known(run));
         // There is no caller to receive warnings.
         let mut warnings = Vec::new();
@@ -530,8 +531,8 @@ pub(super) mod tests {
             .expect("updates");
         session.finish(&by.cancel).await.expect("commits");
 
-        let (due, seat) = begun(due);
-        let done = runtime.fire(due, id, seat).await;
+        let (due, slot) = begun(due);
+        let done = runtime.fire(due, id, slot).await;
         assert!(matches!(done, Ok(Done::Yes)));
         assert_eq!(state(&runtime, &by, id).await, "A");
         let mut unit = runtime.storage().unit(&by.tenant, by.attribution());
@@ -539,8 +540,8 @@ pub(super) mod tests {
         let armed = unit.tasks(&version).await.expect("reads").remove(0);
         assert_eq!(armed.due.micros(), 2_000_000);
         clock.advance_ms(1_000);
-        let (due, seat) = begun(armed);
-        let done = runtime.fire(due, id, seat).await;
+        let (due, slot) = begun(armed);
+        let done = runtime.fire(due, id, slot).await;
         assert!(matches!(done, Ok(Done::Yes)));
         assert_eq!(state(&runtime, &by, id).await, "B");
     }

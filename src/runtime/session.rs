@@ -1,6 +1,7 @@
 //! One request working on a unit.
 
 use std::{
+    mem,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -22,27 +23,64 @@ use crate::telemetry::measure::Step;
 #[derive(Debug)]
 pub struct Session {
     transactions: Arc<Transactions>,
+    /// The transaction it works in; for an owner another one after each partial commit.
     id: TransactionId,
-    /// The transaction in which it began; a different one once a part has been committed.
-    entry: TransactionId,
-    /// The task that resumes the rest after a partial commit, if this session does not.
-    unfinished: Option<Unfinished>,
-    /// The pause before a failed rest is retried; none if it is dropped, because the caller
-    /// receives the failure and decides.
-    patience: Option<Duration>,
+    /// Calls made in this session have greater attempt numbers.
+    since: u64,
     /// What is stored for the request's idempotency key.
     promise: Option<Promise>,
     /// None while the unit is parked.
     unit: Option<Box<UnitOfWork>>,
     role: Role,
-    /// The frame that parking opens.
-    level: usize,
-    /// Calls made in this session have greater attempt numbers.
-    since: u64,
+}
+
+#[derive(Debug)]
+enum Role {
+    Owner(Owner),
+    Guest(Guest),
+}
+
+/// The unit is the session's own.
+#[derive(Debug)]
+struct Owner {
+    /// The transaction in which it began; a different one once a part has been committed.
+    entry: TransactionId,
+    progress: Progress,
+    /// Whether the unit is in the table of open units: since it was first parked.
+    in_table: bool,
     /// For a due task: its slot among the tasks in flight.
-    seat: Option<TaskInFlight>,
+    slot: Option<TaskInFlight>,
     /// Whether its work is committed at once, and not in segments.
     is_whole: bool,
+}
+
+/// How much of an owner's work is committed.
+#[derive(Debug)]
+enum Progress {
+    Nothing,
+    /// A part: a task resumes the rest, if this session does not.
+    Part(Unfinished),
+}
+
+/// The unit is that of another session.
+#[derive(Debug)]
+struct Guest {
+    /// The frame that parking opens.
+    level: usize,
+    /// Where this session's work begins; none once it has ended.
+    mark: Option<Mark>,
+}
+
+impl Owner {
+    const fn new(entry: TransactionId, in_table: bool) -> Self {
+        Self {
+            entry,
+            progress: Progress::Nothing,
+            in_table,
+            slot: None,
+            is_whole: false,
+        }
+    }
 }
 
 /// Writes the answer for a request of which a part was committed.
@@ -87,29 +125,15 @@ impl std::fmt::Debug for Promise {
     }
 }
 
-#[derive(Debug)]
-enum Role {
-    /// The session's own unit; it is in the table once it has been parked.
-    Owner { in_table: bool },
-    /// The unit of another session; this session's work begins at the mark.
-    Joined(Option<Mark>),
-}
-
 impl Session {
     pub(super) fn own(transactions: Arc<Transactions>, unit: Box<UnitOfWork>) -> Self {
         Self {
             since: transactions.next_attempt(),
             transactions,
             id: unit.id(),
-            entry: unit.id(),
-            unfinished: None,
-            patience: None,
             promise: None,
+            role: Role::Owner(Owner::new(unit.id(), false)),
             unit: Some(unit),
-            role: Role::Owner { in_table: false },
-            level: 0,
-            seat: None,
-            is_whole: false,
         }
     }
 
@@ -119,15 +143,9 @@ impl Session {
             since: transactions.next_attempt(),
             transactions,
             id,
-            entry: id,
-            unfinished: None,
-            patience: None,
             promise: None,
             unit: None,
-            role: Role::Owner { in_table: true },
-            level: 0,
-            seat: None,
-            is_whole: false,
+            role: Role::Owner(Owner::new(id, true)),
         }
     }
 
@@ -143,20 +161,14 @@ impl Session {
             .await
             .map_err(|_| Error::TransactionNotFound(id))?;
         let (mut unit, level) = lease.take().ok_or(Error::TransactionNotFound(id))?;
-        let mark = unit.mark();
+        let mark = Some(unit.mark());
         Ok(Self {
             since: transactions.next_attempt(),
             transactions,
             id,
-            entry: id,
-            unfinished: None,
-            patience: None,
             promise: None,
             unit: Some(unit),
-            role: Role::Joined(Some(mark)),
-            level,
-            seat: None,
-            is_whole: false,
+            role: Role::Guest(Guest { level, mark }),
         })
     }
 
@@ -166,12 +178,24 @@ impl Session {
 
     /// The transaction id that is returned to callers.
     pub const fn entry(&self) -> TransactionId {
-        self.entry
+        match &self.role {
+            Role::Owner(owner) => owner.entry,
+            Role::Guest(_) => self.id,
+        }
+    }
+
+    const fn owner(&mut self) -> Option<&mut Owner> {
+        match &mut self.role {
+            Role::Owner(owner) => Some(owner),
+            Role::Guest(_) => None,
+        }
     }
 
     /// Continues a transaction that an earlier session began.
     pub(super) fn follow(&mut self, entry: TransactionId) -> Result<(), Error> {
-        self.entry = entry;
+        if let Some(owner) = self.owner() {
+            owner.entry = entry;
+        }
         self.unit()?.follow(entry);
         Ok(())
     }
@@ -182,11 +206,12 @@ impl Session {
         let gone = Error::TransactionNotFound(self.id);
         let mut unit = self.unit.take().ok_or(gone)?;
         self.leave_table();
+        let entry = self.entry();
         if let Some(promise) = &self.promise {
-            let so_far = (promise.so_far)(self.entry, &promise.entities);
+            let so_far = (promise.so_far)(entry, &promise.entities);
             unit.remember(promise.outcome(&so_far))?;
         }
-        let next = Box::new(unit.successor(self.entry));
+        let next = Box::new(unit.successor(entry));
         let published = unit.published_types();
         unit.commit(&cancel).await?;
         self.transactions.have_published(next.tenant(), &published);
@@ -200,7 +225,7 @@ impl Session {
 
     /// Replaces the unit by a new one, whose snapshot is newer.
     pub(super) fn renew(&mut self) -> Result<(), Error> {
-        let entry = self.entry;
+        let entry = self.entry();
         let next = Box::new(self.unit()?.successor(entry));
         self.leave_table();
         self.id = next.id();
@@ -208,32 +233,36 @@ impl Session {
         Ok(())
     }
 
-    /// Stores the task that resumes the run after a partial commit.
-    pub(super) fn is_unfinished(&mut self, task: Task) -> Result<(), Error> {
+    /// Stores the task that resumes the run after a partial commit, and the pause after which a
+    /// failed rest is retried: none if it is dropped then.
+    pub(super) fn is_unfinished(
+        &mut self,
+        task: Task,
+        pause: Option<Duration>,
+    ) -> Result<(), Error> {
         let unit = self.unit()?;
         let unfinished = Unfinished {
             storage: unit.storage().clone(),
             attribution: unit.attribution().clone(),
             task: Some(task),
+            pause,
         };
-        if let Some(mut earlier) = self.unfinished.replace(unfinished) {
+        let Some(owner) = self.owner() else {
+            return Ok(());
+        };
+        let earlier = mem::replace(&mut owner.progress, Progress::Part(unfinished));
+        if let Progress::Part(mut earlier) = earlier {
             earlier.task = None;
         }
         Ok(())
     }
 
-    /// Lets uncommitted work be retried for as long as it fails.
-    pub(super) const fn is_patient(&mut self, pause: Duration) {
-        self.patience = Some(pause);
-    }
-
     /// Drops uncommitted work: for good, or until it is retried.
     pub(super) async fn abandon_unfinished(&mut self) {
-        if let Some(unfinished) = self.unfinished.take() {
-            match self.patience {
-                None => unfinished.abandon().await,
-                Some(pause) => unfinished.put_off(pause),
-            }
+        let Some(owner) = self.owner() else { return };
+        let progress = mem::replace(&mut owner.progress, Progress::Nothing);
+        if let Progress::Part(unfinished) = progress {
+            unfinished.end().await;
         }
     }
 
@@ -243,7 +272,7 @@ impl Session {
     }
 
     fn cancel_of(&self, by: &Initiator) -> CancellationToken {
-        if self.id == self.entry {
+        if self.id == self.entry() {
             by.cancel.clone()
         } else {
             CancellationToken::new()
@@ -251,10 +280,18 @@ impl Session {
     }
 
     fn leave_table(&mut self) {
-        if let Role::Owner { in_table } = &mut self.role
-            && std::mem::take(in_table)
+        if let Role::Owner(owner) = &mut self.role
+            && mem::take(&mut owner.in_table)
         {
             self.transactions.close(self.id);
+        }
+    }
+
+    /// The frame that parking opens.
+    const fn level(&self) -> usize {
+        match &self.role {
+            Role::Owner(_) => 0,
+            Role::Guest(guest) => guest.level,
         }
     }
 
@@ -262,7 +299,7 @@ impl Session {
     pub(super) fn ticket(&self) -> Ticket {
         Ticket {
             transaction: self.id,
-            level: self.level,
+            level: self.level(),
             attempt: self.transactions.next_attempt(),
         }
     }
@@ -272,19 +309,26 @@ impl Session {
         self.transactions.revoke(ticket.transaction, ticket.attempt);
     }
 
-    /// Has everything committed at once, or in segments again; what was before.
+    /// Has everything committed at once, or in segments again; what was before. The work of a
+    /// guest is always committed at once, with that of the owner.
     pub(super) const fn keep_whole(&mut self, is_whole: bool) -> bool {
-        std::mem::replace(&mut self.is_whole, is_whole)
+        match self.owner() {
+            Some(owner) => mem::replace(&mut owner.is_whole, is_whole),
+            None => true,
+        }
     }
 
     /// Whether a part may be committed before the rest.
     pub(super) const fn may_be_parted(&self) -> bool {
-        !self.is_whole && !self.has_joined()
+        match &self.role {
+            Role::Owner(owner) => !owner.is_whole,
+            Role::Guest(_) => false,
+        }
     }
 
     /// Whether the unit belongs to another session.
     pub const fn has_joined(&self) -> bool {
-        matches!(self.role, Role::Joined(_))
+        matches!(self.role, Role::Guest(_))
     }
 
     /// The unit, unless it is parked.
@@ -294,32 +338,38 @@ impl Session {
             .ok_or(Error::TransactionNotFound(self.id))
     }
 
+    fn slot(&mut self) -> Option<&mut TaskInFlight> {
+        self.owner()?.slot.as_mut()
+    }
+
     /// Assigns a slot, which is released whenever the session waits.
-    pub(super) fn sits(&mut self, seat: TaskInFlight) {
-        self.seat = Some(seat);
+    pub(super) fn occupy(&mut self, slot: TaskInFlight) {
+        if let Some(owner) = self.owner() {
+            owner.slot = Some(slot);
+        }
     }
 
     /// Releases the slot, before waiting for a member.
-    pub(super) fn leave_place(&mut self) {
-        if let Some(seat) = &mut self.seat {
-            seat.leave();
+    pub(super) fn leave_slot(&mut self) {
+        if let Some(slot) = self.slot() {
+            slot.leave();
         }
     }
 
     /// Waits for a slot in which to continue.
-    pub(super) async fn take_place(&mut self) {
-        if let Some(seat) = &mut self.seat {
-            seat.take().await;
+    pub(super) async fn take_slot(&mut self) {
+        if let Some(slot) = self.slot() {
+            slot.take().await;
         }
     }
 
     /// Lets other requests join the unit until it is taken back, and releases the slot.
     pub(super) fn park(&mut self) {
-        self.leave_place();
+        self.leave_slot();
         if let Some(unit) = self.unit.take() {
             self.transactions.park(unit);
-            if let Role::Owner { in_table } = &mut self.role {
-                *in_table = true;
+            if let Some(owner) = self.owner() {
+                owner.in_table = true;
             }
         }
     }
@@ -329,11 +379,11 @@ impl Session {
         let gone = || Error::TransactionNotFound(self.id);
         let lease = self
             .transactions
-            .ask_back(self.id, self.level)?
+            .ask_back(self.id, self.level())?
             .await
             .map_err(|_| gone())?;
         self.unit = Some(lease.take().ok_or_else(gone)?.0);
-        self.take_place().await;
+        self.take_slot().await;
         Ok(())
     }
 
@@ -366,38 +416,37 @@ impl Session {
         let Some(mut unit) = self.unit.take() else {
             return Err(Error::TransactionNotFound(self.id).into());
         };
-        match &mut self.role {
-            Role::Owner { in_table } => {
-                if std::mem::take(in_table) {
-                    self.transactions.close(self.id);
-                }
-                let cancel = match &self.unfinished {
-                    Some(_) => &CancellationToken::new(),
-                    None => cancel,
-                };
-                let published = unit.published_types();
-                let tenant = (!published.is_empty()).then(|| unit.tenant().clone());
-                let outcome = unit.commit(cancel).await;
-                if let (Ok(_), Some(tenant)) = (&outcome, tenant) {
-                    self.transactions.have_published(&tenant, &published);
-                }
-                match (&outcome, &mut self.unfinished) {
-                    (Ok(_), Some(unfinished)) => unfinished.task = None,
-                    (Ok(_), None) => {}
-                    (Err(_), _) => Box::pin(self.abandon_unfinished()).await,
-                }
-                outcome
-                    .map_err(|error: storage::Error| error.into())
-                    .map(|_| ())
-            }
-            Role::Joined(mark) => {
-                if let Some(mark) = mark.take() {
+        let owner = match &mut self.role {
+            Role::Owner(owner) => owner,
+            Role::Guest(guest) => {
+                if let Some(mark) = guest.mark.take() {
                     unit.release(mark);
                 }
                 self.transactions.put_back(unit);
-                Ok(())
+                return Ok(());
             }
+        };
+        if mem::take(&mut owner.in_table) {
+            self.transactions.close(self.id);
         }
+        let cancel = match &owner.progress {
+            Progress::Nothing => cancel,
+            Progress::Part(_) => &CancellationToken::new(),
+        };
+        let published = unit.published_types();
+        let tenant = (!published.is_empty()).then(|| unit.tenant().clone());
+        let outcome = unit.commit(cancel).await;
+        if let (Ok(_), Some(tenant)) = (&outcome, tenant) {
+            self.transactions.have_published(&tenant, &published);
+        }
+        match (&outcome, &mut owner.progress) {
+            (Ok(_), Progress::Part(unfinished)) => unfinished.task = None,
+            (Ok(_), Progress::Nothing) => {}
+            (Err(_), _) => Box::pin(self.abandon_unfinished()).await,
+        }
+        outcome
+            .map_err(|error: storage::Error| error.into())
+            .map(|_| ())
     }
 }
 
@@ -411,9 +460,19 @@ struct Unfinished {
     attribution: Attribution,
     /// None once nothing is left to do.
     task: Option<Task>,
+    /// The pause before a failed rest is retried; none if it is dropped, because the caller
+    /// receives the failure and decides.
+    pause: Option<Duration>,
 }
 
 impl Unfinished {
+    async fn end(self) {
+        match self.pause {
+            None => self.abandon().await,
+            Some(pause) => self.put_off(pause),
+        }
+    }
+
     async fn abandon(mut self) {
         let Some(task) = self.task.take() else { return };
         let mut unit = self.storage.unit(&task.tenant, self.attribution.clone());
@@ -441,10 +500,11 @@ impl Drop for Unfinished {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        match (&mut self.role, self.unit.take()) {
-            (Role::Owner { in_table }, unit) => {
-                let (begun, is_open) = (Instant::now(), *in_table || unit.is_some());
-                if *in_table {
+        let unit = self.unit.take();
+        match &mut self.role {
+            Role::Owner(owner) => {
+                let (begun, is_open) = (Instant::now(), owner.in_table || unit.is_some());
+                if owner.in_table {
                     self.transactions.close(self.id);
                 }
                 drop(unit);
@@ -452,18 +512,21 @@ impl Drop for Session {
                     Step::Rollback.since(begun);
                 }
             }
-            (Role::Joined(mark), Some(mut unit)) => {
-                if let Some(mark) = mark.take() {
+            Role::Guest(guest) => {
+                let mark = guest.mark.take();
+                if mark.is_some() {
                     self.transactions.revoke(self.id, self.since);
-                    unit.roll_back_to(&mark);
-                    unit.release(mark);
                 }
-                self.transactions.put_back(unit);
-            }
-            (Role::Joined(mark), None) => {
-                if let Some(mark) = mark.take() {
-                    self.transactions.revoke(self.id, self.since);
-                    self.transactions.abandon(self.id, self.level, mark);
+                match (unit, mark) {
+                    (Some(mut unit), mark) => {
+                        if let Some(mark) = mark {
+                            unit.roll_back_to(&mark);
+                            unit.release(mark);
+                        }
+                        self.transactions.put_back(unit);
+                    }
+                    (None, Some(mark)) => self.transactions.abandon(self.id, guest.level, mark),
+                    (None, None) => {}
                 }
             }
         }

@@ -145,12 +145,12 @@ impl Turns {
             state.fresh -= left;
         }
         state.enter(name);
-        let seat = TaskInFlight {
+        let slot = TaskInFlight {
             turns: self.clone(),
             line: name,
             place: Some(Slot(Some(self.clone()))),
         };
-        Some((due, seat))
+        Some((due, slot))
     }
 
     /// Begins no more tasks. Those in flight continue.
@@ -312,7 +312,7 @@ mod tests {
 
     /// All tasks that may begin.
     fn begun(turns: &Turns) -> Vec<((i64, i64), TaskInFlight)> {
-        let next = || turns.begin().map(|(due, seat)| (due.name(), seat));
+        let next = || turns.begin().map(|(due, slot)| (due.name(), slot));
         std::iter::from_fn(next).collect()
     }
 
@@ -381,8 +381,8 @@ mod tests {
         turns.admit(due(A, 1..9));
         let mut of_a = begun(&turns);
         assert_eq!(names(&of_a), [(A, 1), (A, 2), (A, 3)]);
-        for (_, seat) in &mut of_a {
-            seat.leave();
+        for (_, slot) in &mut of_a {
+            slot.leave();
         }
         let standing = HashSet::from([TaskLine::of(A)]);
         assert_eq!(

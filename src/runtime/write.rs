@@ -5,7 +5,11 @@ use std::sync::Arc;
 
 use tracing::warn;
 
-use super::{Error, Initiator, Runtime, Session, blocking::blocking, drive::Anchor};
+use super::{
+    Error, Initiator, Runtime, Session,
+    blocking::blocking,
+    drive::{Anchor, Origin},
+};
 use crate::clock::PointInTime;
 use crate::engine::{Run, RunRecord, Start, Subject};
 use crate::entity::{ActorKind, Document, Patch};
@@ -87,7 +91,7 @@ impl Runtime {
         };
         let id = subject.id;
         session.is_about(id);
-        let anchor = Anchor::new(definitions, None, attribution(session, by)?);
+        let anchor = Anchor::new(definitions, Origin::New, attribution(session, by)?);
         let run = Box::new(self.as_known(Run::create(subject, document)));
         let warnings = self.drive(session, run, anchor, by).await?;
         Ok(Created { id, warnings })
@@ -154,7 +158,7 @@ impl Runtime {
             self.0.clock.now(),
         );
         let run = self.as_known(run);
-        let anchor = Anchor::new(definitions, Some(base), attribution(session, by)?);
+        let anchor = Anchor::new(definitions, Origin::At(base), attribution(session, by)?);
         session.is_about(id);
         let warnings = self.drive(session, Box::new(run), anchor, by).await?;
         Ok(Updated { warnings })

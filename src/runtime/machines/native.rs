@@ -19,7 +19,7 @@ use crate::id::{EntityId, ModelKey, Tenant, WorkflowName};
 use crate::registry::bundle::{Machine, of_model};
 use crate::runtime::{
     Error, Initiator, Runtime, Session,
-    drive::{Anchor, Stopped, take_in_changes},
+    drive::{Anchor, Origin, Stopped, take_in_changes},
 };
 use crate::storage::{self, Attribution, Definitions, ModelChange};
 use crate::workflow::{Entry, ImportMode, MachineName, Workflow, WorkflowSet};
@@ -242,7 +242,7 @@ impl Runtime {
         let mut run = Run::update(&base.image, document, start, session.id(), now);
         run.begin_at(WorkflowName::from(&*fire.machine.name), (&*previous).into());
         let run = Box::new(self.as_known(run));
-        let mut anchor = Anchor::new(definitions, Some(base), None);
+        let mut anchor = Anchor::new(definitions, Origin::At(base), None);
         anchor.event = Some(Arc::clone(event));
         session.is_about(id);
         let warnings = self.drive(session, run, anchor, by).await?;

@@ -25,7 +25,7 @@ impl Runtime {
         &self,
         task: &Task,
         run: RunId,
-        _seat: TaskInFlight,
+        _slot: TaskInFlight,
     ) -> Result<Done, Failure> {
         self.storage().refresh().await?;
         let Some(stored) = self.storage().run(&task.tenant, run).await? else {
