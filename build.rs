@@ -2,6 +2,7 @@
 //! documentation page.
 
 use std::{
+    collections::BTreeMap,
     env,
     error::Error,
     fs,
@@ -51,6 +52,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         .codec_path("crate::event::frame::FrameCodec")
         .compile_fds(protox::compile([PEERS], ["proto"])?)?;
     pack_assets(&out)?;
+    for database in ["postgres", "sqlite"] {
+        list_migrations(&out, database)?;
+    }
     println!("cargo:rerun-if-changed=.git/HEAD");
     println!(
         "cargo:rustc-env=BUILD_COMMIT={}",
@@ -60,6 +64,34 @@ fn main() -> Result<(), Box<dyn Error>> {
         "cargo:rustc-env=BUILD_TIME={}",
         git(&["log", "-1", "--format=%cs"])
     );
+    Ok(())
+}
+
+/// Writes a list of the migrations of a database: number, name and text of each file.
+fn list_migrations(out: &Path, database: &str) -> Result<(), Box<dyn Error>> {
+    let folder = Path::new(&env::var("CARGO_MANIFEST_DIR")?)
+        .join("src/storage")
+        .join(database)
+        .join("migrations");
+    println!("cargo:rerun-if-changed={}", folder.display());
+    let mut list = BTreeMap::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let stem = path.file_stem().ok_or("no name")?.to_string_lossy();
+        let (number, name) = stem.split_once('_').ok_or("NNNN_name.sql")?;
+        let row = format!(
+            "({}, {name:?}, include_str!({path:?})),\n",
+            number.parse::<i64>()?
+        );
+        if list.insert(number.to_owned(), row).is_some() {
+            return Err(format!("two migrations have the number {number}").into());
+        }
+    }
+    let list: String = list.into_values().collect();
+    fs::write(
+        out.join(format!("migrations_{database}.rs")),
+        format!("&[\n{list}]\n"),
+    )?;
     Ok(())
 }
 

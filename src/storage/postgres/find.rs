@@ -1,6 +1,7 @@
 //! Indexes, and looking entities up by their keys, or by their states.
 
-use sqlx::{FromRow, Row as _};
+use sqlx::{FromRow as _, Row as _};
+use sqlx_postgres::PgRow;
 
 use super::{
     Postgres,
@@ -14,7 +15,7 @@ use crate::storage::{
         EntityRow, Error, Index, Indexable, Keyed, Leaving, ModelRow, Ordered, Probe, Stretch,
         TenantRow, Version,
     },
-    rows::{IndexData, VersionRow},
+    rows::{IndexData, VersionRow, from_row_of},
 };
 
 const ENTITY_MODELS: &str = include_str!("sql/entity_models.sql");
@@ -24,12 +25,13 @@ const INDEX_SOURCE: &str = include_str!("sql/index_source.sql");
 const MODEL_ENDS: &str = include_str!("sql/model_ends.sql");
 
 /// An entity, and where an index has it.
-#[derive(Debug, FromRow)]
+#[derive(Debug)]
 struct KeyedRow {
     key: Vec<u8>,
-    #[sqlx(flatten)]
     version: VersionRow,
 }
+
+from_row_of! { PgRow, KeyedRow { key, ..version } }
 
 /// Rows of entities, as an array.
 fn numbers(entities: &[EntityRow]) -> Vec<i64> {

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use futures_util::TryStreamExt as _;
 
-use sqlx::FromRow;
+use sqlx_postgres::PgRow;
 use uuid::Uuid;
 
 use super::Postgres;
@@ -17,7 +17,7 @@ use crate::entity::{Position, Sequence};
 use crate::id::EntityId;
 use crate::storage::{
     port::{Error, ModelRow, TenantRow, Version},
-    rows::{DatedRow, ScanRow, VersionRow},
+    rows::{DatedRow, ScanRow, VersionRow, from_row_of},
 };
 
 const ENTITY_PAGE: &str = include_str!("sql/entity_page.sql");
@@ -34,12 +34,13 @@ pub(super) const PART_BYTES: usize = 2 << 20;
 const LISTED: usize = 4_096;
 
 /// A version that was asked for by its place in a list.
-#[derive(Debug, FromRow)]
+#[derive(Debug)]
 struct PickedRow {
     i: i64,
-    #[sqlx(flatten)]
     version: VersionRow,
 }
+
+from_row_of! { PgRow, PickedRow { i, ..version } }
 
 impl Postgres {
     /// The versions at the first of these positions, in their order, and how many positions

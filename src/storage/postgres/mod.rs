@@ -31,7 +31,10 @@ mod upkeep;
 mod writer;
 
 use std::{
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        LazyLock,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -42,7 +45,10 @@ use sqlx::{
 use sqlx_postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
 use tracing::warn;
 
-use super::port::{Durability, Failure, Migrate, Newest, OpenError, Server, Settings};
+use super::{
+    port::{Durability, Failure, Migrate, Newest, OpenError, Server, Settings},
+    rows::migrator,
+};
 
 pub(super) use copying::CopyEnd;
 use failure::Trouble;
@@ -51,7 +57,13 @@ pub(super) use pulse::{Listener, Pulser};
 use server::Servers;
 pub(super) use writer::Writer;
 
-static MIGRATIONS: Migrator = sqlx::migrate!("src/storage/postgres/migrations");
+/// What brings a database up to date: the files of `migrations/`, by the build script.
+static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
+    migrator(include!(concat!(
+        env!("OUT_DIR"),
+        "/migrations_postgres.rs"
+    )))
+});
 
 const MIGRATIONS_MADE: &str = include_str!("sql/migrations_made.sql");
 

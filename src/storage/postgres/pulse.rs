@@ -6,8 +6,8 @@ use std::{
     time::Duration,
 };
 
-use sqlx::{Executor as _, FromRow};
-use sqlx_postgres::{PgConnection, PgListener, PgPool, PgPoolOptions};
+use sqlx::Executor as _;
+use sqlx_postgres::{PgConnection, PgListener, PgPool, PgPoolOptions, PgRow};
 use tokio::time::{sleep, timeout};
 use uuid::Uuid;
 
@@ -25,6 +25,7 @@ use crate::storage::port::{
     Cause, Durability, Failure, Newest, Pulse, Record, RecordKey, RecordKind, RunMoved, TenantRow,
     TopicKey,
 };
+use crate::storage::rows::from_row_of;
 
 const COMMIT_LAST: &str = include_str!("sql/commit_last.sql");
 const NOTIFY: &str = include_str!("sql/notify.sql");
@@ -66,7 +67,7 @@ pub(in crate::storage) struct Pulser {
 }
 
 /// What a pulse answers.
-#[derive(Debug, FromRow)]
+#[derive(Debug)]
 struct PulseRow {
     seq: i64,
     at: i64,
@@ -77,6 +78,8 @@ struct PulseRow {
     advances: i64,
     news: Vec<String>,
 }
+
+from_row_of! { PgRow, PulseRow { seq, at, rev, server, moved, runs, advances, news } }
 
 /// A record that there may be.
 type NamedRecord = (Tenant, RecordKey, Option<Record>);

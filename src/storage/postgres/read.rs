@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sqlx::FromRow;
+use sqlx_postgres::PgRow;
 use uuid::Uuid;
 
 use super::{Postgres, text::text};
@@ -15,7 +15,7 @@ use crate::storage::{
         ChangeRange, Claim, EntityRow, Error, Message, ModelRow, Newest, Print, Recorded,
         Remembered, Stored, TenantRow, Version,
     },
-    rows::{ChangeRow, MessageData, Names, TrailRow, VersionRow, kind_of},
+    rows::{ChangeRow, MessageData, Names, TrailRow, VersionRow, from_row_of, kind_of},
 };
 
 const COMMIT_AT: &str = include_str!("sql/commit_at.sql");
@@ -437,7 +437,7 @@ fn part_of(part: i64, tenant: TenantRow) -> Result<u32, Error> {
 }
 
 /// A version, as the feed lists it.
-#[derive(Debug, FromRow)]
+#[derive(Debug)]
 struct FeedRow {
     n: i64,
     kind: i64,
@@ -449,6 +449,8 @@ struct FeedRow {
     version: i32,
     data: Option<String>,
 }
+
+from_row_of! { PgRow, FeedRow { n, kind, state, id, tx, at, name, version, data } }
 
 impl FeedRow {
     fn change(self, names: &mut Names) -> Result<Changed, Error> {

@@ -1,6 +1,7 @@
 //! Scan pages: many entities, and of each only what is asked for.
 
-use sqlx::FromRow;
+use sqlx::{FromRow, Row as _};
+use sqlx_postgres::PgRow;
 use uuid::Uuid;
 
 use super::{Postgres, many::first_after};
@@ -10,27 +11,38 @@ use crate::id::{EntityId, TransactionId};
 use crate::storage::port::{
     Entry, Error, LifecycleEntry, Lifecycles, Reached, ScanPage, ScanRequest,
 };
+use crate::storage::rows::or_default;
 
 const SCAN_PAGE: &str = include_str!("sql/scan_page.sql");
 const SCAN_PAGE_WITH_LIFECYCLE: &str = include_str!("sql/scan_page_with_lifecycle.sql");
 
 /// An entity; without a position if it was not there.
-#[derive(Debug, FromRow)]
+#[derive(Debug)]
 struct PageRow {
     id: Uuid,
     n: Option<i64>,
     /// None if it is too large for a page.
     data: Option<String>,
-    #[sqlx(default)]
     state: Option<String>,
-    #[sqlx(default)]
     transition: Option<String>,
-    #[sqlx(default)]
     created: Option<i64>,
-    #[sqlx(default)]
     updated: Option<i64>,
-    #[sqlx(default)]
     tx: Option<Uuid>,
+}
+
+impl FromRow<'_, PgRow> for PageRow {
+    fn from_row(row: &PgRow) -> Result<Self, sqlx::Error> {
+        Ok(Self {
+            id: row.try_get("id")?,
+            n: row.try_get("n")?,
+            data: row.try_get("data")?,
+            state: or_default(row.try_get("state"))?,
+            transition: or_default(row.try_get("transition"))?,
+            created: or_default(row.try_get("created"))?,
+            updated: or_default(row.try_get("updated"))?,
+            tx: or_default(row.try_get("tx"))?,
+        })
+    }
 }
 
 impl Postgres {

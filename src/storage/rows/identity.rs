@@ -1,16 +1,17 @@
 //! Rows of who may call.
 
-use sqlx::FromRow;
-
+use super::columns::from_row;
 use crate::storage::port::{Error, Identity, IdentityKind};
 
-#[derive(Debug, FromRow)]
+#[derive(Debug)]
 pub(in crate::storage) struct IdentityData {
     kind: i64,
     name: String,
     tenant: String,
     record: String,
 }
+
+from_row! { IdentityData { kind, name, tenant, record } }
 
 impl TryFrom<IdentityData> for Identity {
     type Error = Error;

@@ -2,8 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use sqlx::FromRow;
-
+use super::columns::from_row;
 use crate::clock::Timestamp;
 use crate::entity::Sequence;
 use crate::id::ModelKey;
@@ -13,7 +12,7 @@ use crate::storage::port::{
 };
 use crate::workflow::WorkflowSet;
 
-#[derive(Debug, FromRow)]
+#[derive(Debug)]
 pub(in crate::storage) struct JobData {
     j: i64,
     seq: i64,
@@ -24,6 +23,8 @@ pub(in crate::storage) struct JobData {
     count: i64,
     took: i64,
 }
+
+from_row! { JobData { j, seq, state, created, finished, expires, count, took } }
 
 impl TryFrom<JobData> for Job {
     type Error = Error;
@@ -50,7 +51,7 @@ impl TryFrom<JobData> for Job {
     }
 }
 
-#[derive(Debug, FromRow)]
+#[derive(Debug)]
 pub(in crate::storage) struct PlanData {
     j: i64,
     t: i64,
@@ -62,6 +63,8 @@ pub(in crate::storage) struct PlanData {
     version: i32,
     begun: bool,
 }
+
+from_row! { PlanData { j, t, m, seq, query, schema, name, version, begun } }
 
 impl TryFrom<PlanData> for StoredJob {
     type Error = Error;

@@ -1,8 +1,10 @@
 //! Rows as a database gives them, and what they mean: what the SQL databases share.
 
+mod columns;
 mod failure;
 mod identity;
 mod job;
+mod migrations;
 mod names;
 mod record;
 mod run;
@@ -11,8 +13,9 @@ mod topic;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use sqlx::FromRow;
 use uuid::Uuid;
+
+use columns::from_row;
 
 use crate::clock::Timestamp;
 use crate::engine::Record;
@@ -24,16 +27,18 @@ use crate::storage::port::{
     Task, TaskKey, TaskKind, TaskLine, TenantRow, Use, Version,
 };
 
+pub(in crate::storage) use columns::{from_row_of, or_default};
 pub(in crate::storage) use failure::{is_damage, is_foreign};
 pub(in crate::storage) use identity::IdentityData;
 pub(in crate::storage) use job::{JobData, PlanData};
+pub(in crate::storage) use migrations::migrator;
 pub(in crate::storage) use names::Names;
 pub(in crate::storage) use record::{HeadData, OriginData, ProducerData};
 pub(in crate::storage) use run::{RunData, RunEventData};
 pub(in crate::storage) use topic::TopicEventData;
 
 /// A version, joined with its entity, commit and model.
-#[derive(Debug, FromRow)]
+#[derive(Debug)]
 pub(in crate::storage) struct VersionRow {
     e: i64,
     n: i64,
@@ -50,13 +55,21 @@ pub(in crate::storage) struct VersionRow {
     version: i32,
 }
 
+from_row! {
+    VersionRow {
+        e, n, live, state, transition, data, id, created, workflow, tx, at, name,
+        version
+    }
+}
+
 /// A version, and when the next one took its place.
-#[derive(Debug, FromRow)]
+#[derive(Debug)]
 pub(in crate::storage) struct DatedRow {
-    #[sqlx(flatten)]
     pub(in crate::storage) version: VersionRow,
     pub(in crate::storage) until: Option<i64>,
 }
+
+from_row! { DatedRow { until, ..version } }
 
 impl VersionRow {
     /// Whether the document was read with it.
@@ -89,12 +102,14 @@ impl VersionRow {
 }
 
 /// A message.
-#[derive(Debug, FromRow)]
+#[derive(Debug)]
 pub(in crate::storage) struct MessageData {
     header: String,
     metadata: String,
     content: String,
 }
+
+from_row! { MessageData { header, metadata, content } }
 
 impl From<MessageData> for Message {
     fn from(row: MessageData) -> Self {
@@ -115,7 +130,7 @@ pub(in crate::storage) fn kind_of(code: i64, n: i64) -> Result<ChangeKind, Error
 }
 
 /// Something recorded of an entity.
-#[derive(Debug, FromRow)]
+#[derive(Debug)]
 pub(in crate::storage) struct TrailRow {
     n: i64,
     kind: Option<i64>,
@@ -127,6 +142,13 @@ pub(in crate::storage) struct TrailRow {
     author_name: String,
     executor_kind: Option<String>,
     executor_name: Option<String>,
+}
+
+from_row! {
+    TrailRow {
+        n, kind, record, at, tx, entry, author_kind, author_name, executor_kind,
+        executor_name
+    }
 }
 
 impl TryFrom<TrailRow> for Recorded {
@@ -167,7 +189,7 @@ impl TryFrom<TrailRow> for Recorded {
 }
 
 /// An index of a model by a path.
-#[derive(Debug, FromRow)]
+#[derive(Debug)]
 pub(in crate::storage) struct IndexData {
     p: i64,
     m: i64,
@@ -180,6 +202,8 @@ pub(in crate::storage) struct IndexData {
     name: String,
     version: i32,
 }
+
+from_row! { IndexData { p, m, path, state, filled_to, declared, used, tenant, name, version } }
 
 impl TryFrom<IndexData> for Index {
     type Error = Error;
@@ -207,7 +231,7 @@ impl TryFrom<IndexData> for Index {
 }
 
 /// A task, with the names of what it belongs to.
-#[derive(Debug, FromRow)]
+#[derive(Debug)]
 pub(in crate::storage) struct TaskData {
     k: i64,
     t: i64,
@@ -219,6 +243,8 @@ pub(in crate::storage) struct TaskData {
     due: i64,
     body: String,
 }
+
+from_row! { TaskData { k, t, tenant, id, r, kind, name, due, body } }
 
 impl TryFrom<TaskData> for Task {
     type Error = Error;
@@ -257,7 +283,7 @@ impl TryFrom<TaskData> for Task {
 }
 
 /// An entity on a scan, and its version if it was there.
-#[derive(Debug, FromRow)]
+#[derive(Debug)]
 pub(in crate::storage) struct ScanRow {
     pub(in crate::storage) id: Uuid,
     n: Option<i64>,
@@ -272,6 +298,13 @@ pub(in crate::storage) struct ScanRow {
     at: Option<i64>,
     name: String,
     version: i32,
+}
+
+from_row! {
+    ScanRow {
+        id, n, e, live, state, transition, data, created, workflow, tx, at, name,
+        version
+    }
 }
 
 impl ScanRow {
@@ -297,7 +330,7 @@ impl ScanRow {
 }
 
 /// A model without its schema.
-#[derive(Debug, FromRow)]
+#[derive(Debug)]
 pub(in crate::storage) struct ModelRowData {
     pub(in crate::storage) m: i64,
     name: String,
@@ -308,6 +341,8 @@ pub(in crate::storage) struct ModelRowData {
     updated: i64,
     pub(in crate::storage) rev: i64,
 }
+
+from_row! { ModelRowData { m, name, version, state, unique_keys, change_level, updated, rev } }
 
 impl ModelRowData {
     pub(in crate::storage) fn key(&self) -> ModelKey {
@@ -361,7 +396,7 @@ pub(in crate::storage) struct ListedWorkflow(
 );
 
 /// A row of an entity's history.
-#[derive(Debug, FromRow)]
+#[derive(Debug)]
 pub(in crate::storage) struct ChangeRow {
     n: i64,
     kind: i64,
@@ -372,6 +407,8 @@ pub(in crate::storage) struct ChangeRow {
     executor_kind: Option<String>,
     executor_name: Option<String>,
 }
+
+from_row! { ChangeRow { n, kind, at, tx, author_kind, author_name, executor_kind, executor_name } }
 
 impl TryFrom<ChangeRow> for Change {
     type Error = Error;

@@ -1,13 +1,12 @@
 //! Rows of records.
 
-use sqlx::FromRow;
-
+use super::columns::from_row;
 use crate::clock::Timestamp;
 use crate::entity::Actor;
 use crate::id::TransactionId;
 use crate::storage::port::{Error, RecordOrigin};
 
-#[derive(Debug, FromRow)]
+#[derive(Debug)]
 pub(in crate::storage) struct ProducerData {
     pub(in crate::storage) c: i64,
     pub(in crate::storage) tenant: String,
@@ -17,15 +16,18 @@ pub(in crate::storage) struct ProducerData {
     pub(in crate::storage) body: String,
 }
 
-#[derive(Debug, FromRow)]
+from_row! { ProducerData { c, tenant, ns, name, n, body } }
+
+#[derive(Debug)]
 pub(in crate::storage) struct HeadData {
     pub(in crate::storage) name: String,
     pub(in crate::storage) bytes: i64,
-    #[sqlx(flatten)]
     pub(in crate::storage) origin: OriginData,
 }
 
-#[derive(Debug, FromRow)]
+from_row! { HeadData { name, bytes, ..origin } }
+
+#[derive(Debug)]
 pub(in crate::storage) struct OriginData {
     pub(in crate::storage) seq: i64,
     pub(in crate::storage) id: uuid::Uuid,
@@ -33,6 +35,8 @@ pub(in crate::storage) struct OriginData {
     pub(in crate::storage) kind: String,
     pub(in crate::storage) author: String,
 }
+
+from_row! { OriginData { seq, id, at, kind, author } }
 
 impl OriginData {
     pub(in crate::storage) fn origin(self) -> Result<RecordOrigin, Error> {

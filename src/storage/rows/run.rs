@@ -1,14 +1,14 @@
 //! Rows of runs and of their histories.
 
-use sqlx::FromRow;
 use uuid::Uuid;
 
+use super::columns::from_row;
 use crate::clock::Timestamp;
 use crate::entity::Position;
 use crate::id::{EntityId, RunId};
 use crate::storage::port::{Error, RunEvents, RunName, StoredRun, TenantRow};
 
-#[derive(Debug, FromRow)]
+#[derive(Debug)]
 pub(in crate::storage) struct RunData {
     r: i64,
     n: i64,
@@ -24,6 +24,8 @@ pub(in crate::storage) struct RunData {
     ns: String,
     name: String,
 }
+
+from_row! { RunData { r, n, status, out, timer, up, e, awaits, created, ended, state, ns, name } }
 
 impl RunData {
     pub(in crate::storage) fn stored(self, tenant: TenantRow) -> Result<StoredRun, Error> {
@@ -52,13 +54,15 @@ impl RunData {
     }
 }
 
-#[derive(Debug, FromRow)]
+#[derive(Debug)]
 pub(in crate::storage) struct RunEventData {
     n: i64,
     r: i64,
     last: i64,
     record: String,
 }
+
+from_row! { RunEventData { n, r, last, record } }
 
 impl From<RunEventData> for RunEvents {
     fn from(row: RunEventData) -> Self {

@@ -1,11 +1,10 @@
 //! Rows of topics.
 
-use sqlx::FromRow;
-
+use super::columns::from_row;
 use crate::clock::Timestamp;
 use crate::storage::port::TopicEvent;
 
-#[derive(Debug, FromRow)]
+#[derive(Debug)]
 pub(in crate::storage) struct TopicEventData {
     n: i64,
     at: i64,
@@ -14,6 +13,8 @@ pub(in crate::storage) struct TopicEventData {
     r#type: Option<String>,
     data: String,
 }
+
+from_row! { TopicEventData { n, at, id, key, r#type, data } }
 
 impl From<TopicEventData> for TopicEvent {
     fn from(row: TopicEventData) -> Self {

@@ -35,7 +35,10 @@ mod writer;
 use std::{
     fs::{File, OpenOptions},
     path::{Path, PathBuf},
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        LazyLock,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -47,7 +50,10 @@ use sqlx_sqlite::{
 
 use tracing::{error, info, warn};
 
-use super::port::{Durability, Failure, Migrate, Newest, OpenError, Place, Settings};
+use super::{
+    port::{Durability, Failure, Migrate, Newest, OpenError, Place, Settings},
+    rows::migrator,
+};
 
 pub(super) use backup::{back_up, restore};
 pub(super) use checkpoint::Checkpointer;
@@ -57,7 +63,9 @@ pub(super) use sorter::Sorter;
 use writer::Log;
 pub(super) use writer::Writer;
 
-static MIGRATIONS: Migrator = sqlx::migrate!("src/storage/sqlite/migrations");
+/// What brings a database up to date: the files of `migrations/`, by the build script.
+static MIGRATIONS: LazyLock<Migrator> =
+    LazyLock::new(|| migrator(include!(concat!(env!("OUT_DIR"), "/migrations_sqlite.rs"))));
 
 /// How many connections read from a file.
 const READERS: u32 = 4;

@@ -5,22 +5,31 @@
 //! database as a single row: what is small as a list of lists in JSON, and the documents joined.
 
 use serde::Deserialize;
-use sqlx::FromRow;
+use sqlx::{FromRow, Row as _};
+use sqlx_sqlite::SqliteRow;
 
 use crate::entity::{Key, Position};
 use crate::id::EntityId;
-use crate::storage::port::Error;
+use crate::storage::{port::Error, rows::or_default};
 
 /// Between two documents: a character that JSON has only escaped.
 const BETWEEN_DOCUMENTS: char = '\u{1e}';
 
 /// Packed rows: `json_group_array` of their columns, and `group_concat` of their documents.
-#[derive(Debug, FromRow)]
+#[derive(Debug)]
 pub(super) struct Packed {
     heads: String,
     /// As many as there are heads, or none.
-    #[sqlx(default)]
     documents: Option<String>,
+}
+
+impl FromRow<'_, SqliteRow> for Packed {
+    fn from_row(row: &SqliteRow) -> Result<Self, sqlx::Error> {
+        Ok(Self {
+            heads: row.try_get("heads")?,
+            documents: or_default(row.try_get("documents"))?,
+        })
+    }
 }
 
 impl Packed {

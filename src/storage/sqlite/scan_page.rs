@@ -11,6 +11,7 @@ use crate::id::{EntityId, TransactionId};
 use crate::storage::port::{
     Entry, Error, LifecycleEntry, Lifecycles, Reached, ScanPage, ScanRequest,
 };
+use crate::storage::rows::from_row_of;
 
 const SCAN_PAGE: &str = include_str!("sql/scan_page.sql");
 const SCAN_PAGE_WITH_LIFECYCLE: &str = include_str!("sql/scan_page_with_lifecycle.sql");
@@ -24,7 +25,6 @@ const TORN: Error = Error::Inconsistent {
 
 /// The row of a page: lists of numbers with commas, and texts one behind the other. Of nothing
 /// the database makes null.
-#[derive(FromRow)]
 struct PageData {
     /// How many entities were passed, also those that were not there.
     passed: i64,
@@ -35,7 +35,8 @@ struct PageData {
     documents: Option<String>,
 }
 
-#[derive(FromRow)]
+from_row_of! { SqliteRow, PageData { passed, reached, positions, lengths, ids, documents } }
+
 struct LifecycleData {
     state_lengths: Option<String>,
     states: Option<String>,
@@ -44,6 +45,14 @@ struct LifecycleData {
     created: Option<String>,
     updated: Option<String>,
     transactions: Option<Vec<u8>>,
+}
+
+from_row_of! {
+    SqliteRow,
+    LifecycleData {
+        state_lengths, states, transition_lengths, transitions, created, updated,
+        transactions
+    }
 }
 
 impl Sqlite {

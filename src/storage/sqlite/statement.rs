@@ -207,7 +207,7 @@ mod tests {
         let mut connection = SqliteConnection::connect("sqlite::memory:")
             .await
             .expect("opens");
-        sqlx::migrate!("src/storage/sqlite/migrations")
+        super::super::MIGRATIONS
             .run(&mut connection)
             .await
             .expect("migrates");
