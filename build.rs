@@ -79,8 +79,9 @@ fn list_migrations(out: &Path, database: &str) -> Result<(), Box<dyn Error>> {
         let path = entry?.path();
         let stem = path.file_stem().ok_or("no name")?.to_string_lossy();
         let (number, name) = stem.split_once('_').ok_or("NNNN_name.sql")?;
+        let text = path.to_string_lossy();
         let row = format!(
-            "({}, {name:?}, include_str!({path:?})),\n",
+            "({}, {name:?}, include_str!({text:?})),\n",
             number.parse::<i64>()?
         );
         if list.insert(number.to_owned(), row).is_some() {

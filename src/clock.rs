@@ -111,7 +111,7 @@ fn parse(text: &str) -> Result<(DateTime<Utc>, String), NotATime> {
     let mended = if is_date(text) {
         format!("{text}T00:00:00Z")
     } else {
-        mend_offset(text)
+        complete_offset(text)
     };
     let instant = DateTime::parse_from_rfc3339(&mended)
         .map(|time| time.to_utc())
@@ -132,7 +132,7 @@ fn is_date(text: &str) -> bool {
         })
 }
 
-fn mend_offset(text: &str) -> String {
+fn complete_offset(text: &str) -> String {
     match text.rsplit_once(' ') {
         Some((time, offset)) if time.contains('T') => format!("{time}+{offset}"),
         _ => text.to_owned(),

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! names and failures   id  clock  error  compat  json  telemetry  pool
-//! pure                 entity  callout  model  condition  workflow  expr  program  dialect
+//! pure                 entity  dispatch  model  condition  workflow  expr  program  dialect
 //!                      engine  explain
 //! services             storage  outgoing  auth  audit  compute  connector  wasm  runtime  search
 //! protocol             event  operation  help
@@ -25,9 +25,9 @@ pub mod json;
 pub mod pool;
 pub mod telemetry;
 
-pub mod callout;
 pub mod condition;
 pub mod dialect;
+pub mod dispatch;
 pub mod engine;
 pub mod entity;
 pub mod explain;

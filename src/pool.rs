@@ -30,7 +30,7 @@ use crate::telemetry::measure::Expensive;
 static READING: LazyLock<Pool> = LazyLock::new(|| Pool::of_the_process(Expensive::Reading));
 
 /// Evaluating large documents with large conditions.
-static JUDGING: LazyLock<Pool> = LazyLock::new(|| Pool::of_the_process(Expensive::Judging));
+static EVALUATING: LazyLock<Pool> = LazyLock::new(|| Pool::of_the_process(Expensive::Evaluating));
 
 /// A pool of threads with shares.
 #[derive(Debug)]
@@ -80,8 +80,8 @@ impl Pool {
     }
 
     /// The pool that evaluates entities.
-    pub fn for_judging() -> &'static Self {
-        &JUDGING
+    pub fn for_evaluating() -> &'static Self {
+        &EVALUATING
     }
 
     /// As many slots as processors, at least two, of which one tenant has half.

@@ -1,14 +1,6 @@
 //! Reads settings and combines them (`config-and-cli.md` §0–§2).
 
-use std::{
-    collections::HashMap,
-    net::SocketAddr,
-    num::NonZeroU32,
-    path::{Path, PathBuf},
-    str::FromStr,
-    sync::Arc,
-    time::Duration,
-};
+use std::{net::SocketAddr, num::NonZeroU32, path::PathBuf, sync::Arc, time::Duration};
 
 use tracing::Level;
 
@@ -17,7 +9,7 @@ use super::{
     connections::{self, Connections},
     connectors, identity,
     listen::Addresses,
-    settings::{Effect, Kind, OURS, SETTINGS, Setting, THEIRS},
+    sources::{Variables, home_folder},
     tls,
 };
 use crate::auth::{Authenticator, Rules, Seal};
@@ -32,7 +24,12 @@ use crate::program;
 use crate::rest::{Bearer, Detail, Origins};
 use crate::runtime::{self, RunSettings};
 use crate::search::JobSettings;
-use crate::storage::{self, Durability, IndexSettings, Migrate, Place, Server, UsedIndexes};
+use crate::storage::{
+    self, DatabaseLocation, Durability, IndexSettings, Migrate, Server, UsedIndexes,
+};
+
+pub use super::sources::{ConfigError, SYSTEM_FILE, Sources, user_file};
+pub(super) use super::sources::{parse_truth, process_environment};
 
 /// All settings of the process.
 #[derive(Debug, Clone)]
@@ -103,276 +100,6 @@ pub struct ManagerFolder {
     pub path: PathBuf,
     pub tenant: Tenant,
     pub namespace: Arc<str>,
-}
-
-/// An invalid setting.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ConfigError {
-    #[error("{setting}=`{value}` is not {expected}")]
-    Value {
-        setting: String,
-        value: String,
-        expected: String,
-    },
-    #[error("{setting} names the file {path}, which cannot be read: {reason}")]
-    File {
-        setting: String,
-        path: String,
-        reason: String,
-    },
-    #[error("{0}")]
-    Together(String),
-}
-
-/// The settings file of the machine.
-pub const SYSTEM_FILE: &str = "/etc/interlock/interlock.env";
-
-/// What other clusters need to find their nodes.
-const NEVER: &[&str] = &["GOSSIP_ADDR", "GOSSIP_STABILITY_WINDOW", "SEED_NODES"];
-
-type Variables = HashMap<String, String>;
-
-/// Variables of several sources; the first that has a value wins.
-#[derive(Debug, Default)]
-pub struct Sources {
-    sources: Vec<Variables>,
-    pub(super) warnings: Vec<String>,
-}
-
-impl Sources {
-    /// The environment of the process and the files that belong to it.
-    pub fn of_process() -> Self {
-        let environment = process_environment();
-        let user = user_file_of(&environment);
-        Self::new(
-            environment,
-            Path::new("."),
-            user.as_deref(),
-            Path::new(SYSTEM_FILE),
-        )
-    }
-
-    /// The environment before the files of profiles, `.env`, the user's file and the system's.
-    pub fn new(environment: Variables, folder: &Path, user: Option<&Path>, system: &Path) -> Self {
-        let mut warnings = Vec::new();
-        let mut last: Vec<Variables> = Vec::new();
-        for path in [Some(folder.join(".env").as_path()), user, Some(system)]
-            .into_iter()
-            .flatten()
-        {
-            last.extend(read_file(path, &mut warnings));
-        }
-        let mut sources = Self {
-            sources: vec![environment],
-            warnings,
-        };
-        sources.sources.extend(last);
-        let profiles = sources.profiles(folder);
-        sources.sources.splice(1..1, profiles);
-        sources
-    }
-
-    /// The files of profiles, the one with precedence first.
-    fn profiles(&mut self, folder: &Path) -> Vec<Variables> {
-        let Some((_, list)) = self.raw("PROFILES") else {
-            return Vec::new();
-        };
-        let mut found = Vec::new();
-        for profile in list
-            .split(',')
-            .map(str::trim)
-            .filter(|profile| !profile.is_empty())
-        {
-            if profile.contains(['/', '\\']) || profile.contains("..") {
-                self.warnings.push(format!("the profile `{profile}` is skipped: the name of a profile must not contain slashes or `..`"));
-                continue;
-            }
-            found.extend(read_file(
-                &folder.join(format!(".env.{profile}")),
-                &mut self.warnings,
-            ));
-        }
-        if found.is_empty() && !list.trim().is_empty() {
-            self.warnings
-                .push(format!("no file was found for the profiles `{list}`"));
-        }
-        found.reverse();
-        found
-    }
-
-    /// The first value given, and the name it was given under.
-    fn raw(&self, name: &str) -> Option<(String, String)> {
-        self.sources.iter().find_map(|source| {
-            [OURS, THEIRS].iter().find_map(|prefix| {
-                let full = format!("{prefix}{name}");
-                source.get(&full).map(|value| (full, value.clone()))
-            })
-        })
-    }
-
-    /// A setting's value as text: from its file, from where it is given, or its default.
-    fn text(&self, setting: &Setting) -> Result<(String, String), ConfigError> {
-        if setting.kind == Kind::Secret
-            && let Some((full, path)) = self.raw(&format!("{}_FILE", setting.name))
-        {
-            let read = std::fs::read_to_string(&path).map_err(|error| ConfigError::File {
-                setting: full.clone(),
-                path,
-                reason: error.to_string(),
-            })?;
-            return Ok((full, read.trim_end().to_owned()));
-        }
-        let (full, value) = self
-            .raw(setting.name)
-            .unwrap_or_else(|| (setting.documented(), setting.default.to_owned()));
-        // An empty value counts only where text is expected.
-        if value.is_empty() && !matches!(setting.kind, Kind::Text | Kind::Secret | Kind::List) {
-            return Ok((full, setting.default.to_owned()));
-        }
-        Ok((full, value))
-    }
-
-    /// The name a setting was given under, or its documented one.
-    pub(super) fn given_as(&self, name: &str) -> String {
-        self.raw(name)
-            .map_or_else(|| format!("{THEIRS}{name}"), |(full, _)| full)
-    }
-
-    pub(super) fn read<T>(
-        &self,
-        name: &str,
-        expected: &str,
-        parse: impl FnOnce(&str) -> Option<T>,
-    ) -> Result<T, ConfigError> {
-        let setting = Setting::find(name)
-            .ok_or_else(|| ConfigError::Together(format!("there is no setting {name}")))?;
-        let (full, value) = self.text(setting)?;
-        parse(value.trim()).ok_or_else(|| ConfigError::Value {
-            setting: full,
-            value,
-            expected: expected.to_owned(),
-        })
-    }
-
-    pub(super) fn number<T: FromStr>(&self, name: &str) -> Result<T, ConfigError> {
-        self.read(name, "a whole number of at least 0", |text| {
-            text.parse().ok()
-        })
-    }
-
-    fn port(&self, name: &str) -> Result<u16, ConfigError> {
-        self.read(name, "a port, which is a number up to 65535", |text| {
-            text.parse().ok()
-        })
-    }
-
-    /// A count that may be 0.
-    pub(super) fn count_or_none(&self, name: &str) -> Result<usize, ConfigError> {
-        self.read(name, "a whole number of at least 0", |text| {
-            text.parse().ok()
-        })
-    }
-
-    /// A count that must be above 0.
-    pub(super) fn count(&self, name: &str) -> Result<usize, ConfigError> {
-        self.read(name, "a whole number above 0", |text| {
-            text.parse().ok().filter(|count| *count > 0)
-        })
-    }
-
-    pub(super) fn duration(&self, name: &str) -> Result<Duration, ConfigError> {
-        self.read(name, "a duration like 500ms, 30s, 5m or 1h", parse_duration)
-    }
-
-    pub(super) fn truth(&self, name: &str) -> Result<bool, ConfigError> {
-        self.read(name, "true or false", parse_truth)
-    }
-
-    pub(super) fn string(&self, name: &str) -> Result<String, ConfigError> {
-        self.read(name, "a text", |text| Some(text.to_owned()))
-    }
-
-    /// One of the setting's choices.
-    pub(super) fn choice(&self, name: &str) -> Result<&'static str, ConfigError> {
-        let Some(Setting {
-            kind: Kind::Choice(choices),
-            ..
-        }) = Setting::find(name)
-        else {
-            return Err(ConfigError::Together(format!(
-                "{name} is not a setting with choices"
-            )));
-        };
-        let expected = format!("one of {}", choices.join(", "));
-        self.read(name, &expected, |text| {
-            choices.iter().copied().find(|choice| *choice == text)
-        })
-    }
-
-    /// Checks settings that have no effect yet, and reports names that are unknown.
-    fn check_others(&mut self) -> Result<(), ConfigError> {
-        for setting in SETTINGS
-            .iter()
-            .filter(|setting| setting.effect == Effect::Later)
-        {
-            if setting.kind == Kind::Secret {
-                self.text(setting)?;
-            }
-            let Some((full, value)) = self.raw(setting.name) else {
-                continue;
-            };
-            let (expected, fits) = match setting.kind {
-                Kind::Truth => ("true or false", parse_truth(&value).is_some()),
-                Kind::Duration => (
-                    "a duration like 500ms, 30s, 5m or 1h",
-                    parse_duration(&value).is_some(),
-                ),
-                Kind::Number => ("a whole number", value.parse::<i64>().is_ok()),
-                Kind::Port => ("a port", value.parse::<u16>().is_ok()),
-                Kind::Choice(choices) => ("one of its choices", choices.contains(&value.as_str())),
-                Kind::Text | Kind::List | Kind::Secret => ("", true),
-            };
-            if !fits && !value.is_empty() {
-                return Err(ConfigError::Value {
-                    setting: full,
-                    value,
-                    expected: expected.to_owned(),
-                });
-            }
-            if value != setting.default {
-                let since = if NEVER.contains(&setting.name) {
-                    "has no effect: which nodes there are is in the database"
-                } else {
-                    "has no effect yet"
-                };
-                self.warnings.push(format!("{full} {since}"));
-            }
-        }
-        let given = self
-            .sources
-            .iter()
-            .flat_map(HashMap::keys)
-            .filter_map(|name| name.strip_prefix(OURS));
-        let is_known = |name: &str| {
-            let in_file = name.strip_suffix("_FILE");
-            Setting::find(name).is_some()
-                || in_file.is_some_and(|name| Setting::find(name).is_some())
-        };
-        let mut unknown: Vec<_> = given.filter(|name| !is_known(name)).collect();
-        unknown.sort_unstable();
-        unknown.dedup();
-        let warnings: Vec<_> = unknown
-            .into_iter()
-            .map(|name| {
-                format!(
-                    "{OURS}{name} is not a setting; did you mean {OURS}{}?",
-                    nearest(name)
-                )
-            })
-            .collect();
-        self.warnings.extend(warnings);
-        Ok(())
-    }
 }
 
 impl Config {
@@ -505,9 +232,9 @@ fn storage_settings(sources: &Sources) -> Result<storage::Settings, ConfigError>
     };
     Ok(storage::Settings {
         place: match backend {
-            "memory" => Place::Memory,
-            "postgres" => Place::Server(server.ok_or_else(no_server)?),
-            _ => Place::File(database_file(sources)?),
+            "memory" => DatabaseLocation::Memory,
+            "postgres" => DatabaseLocation::Server(server.ok_or_else(no_server)?),
+            _ => DatabaseLocation::File(database_file(sources)?),
         },
         durability: if sources.choice("DURABILITY")? == "relaxed" {
             Durability::Relaxed
@@ -617,57 +344,6 @@ fn run_settings(sources: &Sources) -> Result<RunSettings, ConfigError> {
     })
 }
 
-fn read_file(path: &Path, warnings: &mut Vec<String>) -> Option<Variables> {
-    let lines = dotenvy::from_path_iter(path).ok()?;
-    let mut variables = Variables::new();
-    for line in lines {
-        match line {
-            Ok((name, value)) => {
-                variables.insert(name, value);
-            }
-            // A folder fails again with every line that is read.
-            Err(error @ dotenvy::Error::Io(_)) => {
-                warnings.push(format!("{} cannot be read: {error}", path.display()));
-                break;
-            }
-            Err(error) => warnings.push(format!(
-                "{} has a line that is not a setting: {error}",
-                path.display()
-            )),
-        }
-    }
-    Some(variables)
-}
-
-pub(super) fn process_environment() -> Variables {
-    std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .collect()
-}
-
-/// The settings file of the user who runs this process.
-pub fn user_file() -> Option<PathBuf> {
-    user_file_of(&process_environment())
-}
-
-fn user_file_of(environment: &Variables) -> Option<PathBuf> {
-    let home = home_folder(environment, "XDG_CONFIG_HOME", ".config");
-    home.map(|home| home.join("interlock/interlock.env"))
-}
-
-fn home_folder(environment: &Variables, variable: &str, below_home: &str) -> Option<PathBuf> {
-    let given = environment
-        .get(variable)
-        .filter(|path| !path.is_empty())
-        .map(PathBuf::from);
-    given.or_else(|| {
-        environment
-            .get("HOME")
-            .filter(|path| !path.is_empty())
-            .map(|home| Path::new(home).join(below_home))
-    })
-}
-
 fn data_file(environment: &Variables) -> Result<PathBuf, ConfigError> {
     let folder = home_folder(environment, "XDG_DATA_HOME", ".local/share");
     let missing = || {
@@ -688,30 +364,15 @@ fn context_path(given: &str) -> String {
     }
 }
 
-fn parse_duration(text: &str) -> Option<Duration> {
-    humantime::parse_duration(text).ok()
-}
-
-pub(super) fn parse_truth(text: &str) -> Option<bool> {
-    match text.to_ascii_lowercase().as_str() {
-        "1" | "t" | "true" => Some(true),
-        "0" | "f" | "false" => Some(false),
-        _ => None,
-    }
-}
-
-/// The setting with the most similar name.
-fn nearest(name: &str) -> &'static str {
-    let distance = |setting: &&Setting| strsim::levenshtein(name, setting.name);
-    SETTINGS
-        .iter()
-        .min_by_key(distance)
-        .map_or("", |setting| setting.name)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
+    use crate::app::{
+        settings::{Kind, OURS, SETTINGS, Setting, THEIRS},
+        sources::read_file,
+    };
 
     fn variables(pairs: &[(&str, &str)]) -> Variables {
         pairs
@@ -750,7 +411,7 @@ mod tests {
         );
         assert_eq!(config.context_path, "/api");
         assert!(
-            matches!(config.storage.place, Place::File(path) if path == Path::new("/home/someone/.local/share/interlock/interlock.db"))
+            matches!(config.storage.place, DatabaseLocation::File(path) if path == Path::new("/home/someone/.local/share/interlock/interlock.db"))
         );
         assert!(config.warnings.is_empty(), "{:?}", config.warnings);
     }

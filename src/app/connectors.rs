@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::connector::{Connectors, Files, Settings};
-use crate::storage::{self, Place};
+use crate::storage::{self, DatabaseLocation};
 
 use super::config::{ConfigError, Sources, parse_truth};
 
@@ -49,8 +49,8 @@ pub(super) fn start(
 }
 
 /// The files of the database of this service.
-fn own_files(place: &Place) -> Vec<PathBuf> {
-    let Place::File(path) = place else {
+fn own_files(place: &DatabaseLocation) -> Vec<PathBuf> {
+    let DatabaseLocation::File(path) = place else {
         return Vec::new();
     };
     let beside = ["", "-wal", "-shm", ".key"];

@@ -3,26 +3,28 @@
 use std::sync::Arc;
 
 use super::config::{self, ConfigError, Sources};
-use crate::storage::{Place, Server};
+use crate::storage::{DatabaseLocation, Server};
 
 /// A database by its name: `sqlite` and `postgres` are those of the settings, others are named by
 /// `sqlite:PATH` or a URL.
-pub fn named(sources: &Sources, name: &str) -> Result<Place, ConfigError> {
+pub fn named(sources: &Sources, name: &str) -> Result<DatabaseLocation, ConfigError> {
     if name == "sqlite" {
-        return config::database_file(sources).map(Place::File);
+        return config::database_file(sources).map(DatabaseLocation::File);
     }
     if name == "postgres" {
         let server = config::server(sources)?;
-        return Ok(Place::Server(server.ok_or_else(config::no_server)?));
+        return Ok(DatabaseLocation::Server(
+            server.ok_or_else(config::no_server)?,
+        ));
     }
     if let Some(path) = name.strip_prefix("sqlite:") {
         let path = path.strip_prefix("//").unwrap_or(path);
         if !path.is_empty() {
-            return Ok(Place::File(path.into()));
+            return Ok(DatabaseLocation::File(path.into()));
         }
     }
     if name.starts_with("postgres://") || name.starts_with("postgresql://") {
-        return Ok(Place::Server(Server {
+        return Ok(DatabaseLocation::Server(Server {
             url: Arc::from(name),
             ..config::any_server(sources)?
         }));

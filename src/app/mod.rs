@@ -17,6 +17,7 @@ mod identity;
 mod incoming;
 mod listen;
 pub mod settings;
+mod sources;
 pub mod tls;
 
 use std::{
@@ -49,7 +50,7 @@ use crate::registry::{Folder, FolderError, Registry, Sealing};
 use crate::rest::{self, Gateway};
 use crate::runtime::{Runtime, Workers, runs::Calls};
 use crate::search::Jobs;
-use crate::storage::{NameTaken, NodeEntry, Place, Storage};
+use crate::storage::{DatabaseLocation, NameTaken, NodeEntry, Storage};
 use crate::telemetry::Telemetry;
 use crate::wasm::Wasm;
 
@@ -243,7 +244,7 @@ async fn serve(
         search_timeout: config.search_timeout,
         members: members.clone(),
         channels: channels.clone(),
-        in_work: TaskTracker::new(),
+        in_flight: TaskTracker::new(),
         stopping: stop.clone(),
         keys: Keys::new(config.idempotency_life),
         jobs,
@@ -318,9 +319,9 @@ fn own_routes(config: &Config) -> OwnRoutes {
 fn sealing(config: &Config) -> Sealing {
     match (&config.seal, &config.storage.place) {
         (Some(seal), _) => Sealing::with(seal.clone()),
-        (None, Place::File(path)) => Sealing::own(Some(path)),
-        (None, Place::Memory) => Sealing::own(None),
-        (None, Place::Server(_)) => Sealing::none(),
+        (None, DatabaseLocation::File(path)) => Sealing::own(Some(path)),
+        (None, DatabaseLocation::Memory) => Sealing::own(None),
+        (None, DatabaseLocation::Server(_)) => Sealing::none(),
     }
 }
 

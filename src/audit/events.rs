@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use crate::clock::Timestamp;
-use crate::engine::{CallRecord, Considered, Entry, Reason, RunRecord, StartKind};
+use crate::engine::{Considered, DispatchRecord, Entry, Reason, RunRecord, StartKind};
 use crate::id::TransactionId;
 use crate::storage::Recorded;
 
@@ -31,11 +31,11 @@ pub struct MachineEvent {
 
 /// The events of one commit, oldest first.
 pub(super) fn of(recorded: &Recorded) -> Vec<MachineEvent> {
-    let mut told = Vec::new();
+    let mut drafts = Vec::new();
     for run in &recorded.record.runs {
-        tell(run, &mut told);
+        draft_events(run, &mut drafts);
     }
-    if let (Some(cut), Some(last)) = (recorded.record.cut, told.last_mut()) {
+    if let (Some(cut), Some(last)) = (recorded.record.cut, drafts.last_mut()) {
         let _ = write!(
             last.details,
             "; the record was too large, so {} decisions and {} leaves were left out of it",
@@ -43,13 +43,13 @@ pub(super) fn of(recorded: &Recorded) -> Vec<MachineEvent> {
         );
     }
     let began = recorded.record.runs.first().map_or(0, |run| run.at);
-    let events = told.into_iter().zip(began..);
+    let events = drafts.into_iter().zip(began..);
     events
-        .map(|(told, micros)| MachineEvent {
-            kind: told.kind,
-            state: told.state,
-            details: told.details,
-            data: told.data,
+        .map(|(draft, micros)| MachineEvent {
+            kind: draft.kind,
+            state: draft.state,
+            details: draft.details,
+            data: draft.data,
             // Events are distinguished by their time, and none is later than its commit.
             at: Timestamp::from_micros(micros.min(recorded.at.micros())),
             transaction: recorded.entry,
@@ -66,7 +66,7 @@ struct EventDraft {
 
 /// The state of the derivation within a run.
 struct Way<'a> {
-    told: &'a mut Vec<EventDraft>,
+    drafts: &'a mut Vec<EventDraft>,
     /// The timer with which it began.
     fired: Option<&'a str>,
     /// The state the entity is in, once that is known.
@@ -76,9 +76,9 @@ struct Way<'a> {
     paused: bool,
 }
 
-fn tell<'a>(run: &'a RunRecord, told: &'a mut Vec<EventDraft>) {
+fn draft_events<'a>(run: &'a RunRecord, drafts: &'a mut Vec<EventDraft>) {
     let mut way = Way {
-        told,
+        drafts,
         fired: None,
         state: first_state(&run.entries),
         workflow: None,
@@ -159,7 +159,7 @@ fn first_state(entries: &[Entry]) -> Option<String> {
 
 impl Way<'_> {
     fn say(&mut self, kind: &'static str, state: Option<String>, details: String, data: Value) {
-        self.told.push(EventDraft {
+        self.drafts.push(EventDraft {
             kind,
             state,
             details,
@@ -275,7 +275,7 @@ impl Way<'_> {
     }
 
     /// A function has no event of its own: its criterion has.
-    fn called(&mut self, call: &CallRecord) {
+    fn called(&mut self, call: &DispatchRecord) {
         let Some(mode) = &call.mode else { return };
         if !std::mem::replace(&mut self.paused, true) {
             let details = "the transition waits for its processors".to_owned();
@@ -305,7 +305,7 @@ mod tests {
     use crate::entity::Position;
 
     /// `TYPE state` of the events of a stored record.
-    fn told(record: &str) -> Vec<String> {
+    fn events_of(record: &str) -> Vec<String> {
         let recorded = Recorded {
             position: Position(1),
             at: Timestamp::from_micros(1_000),
@@ -321,14 +321,14 @@ mod tests {
     }
 
     #[test]
-    fn records_of_earlier_releases_are_told_as_those_of_this_one() {
+    fn records_of_earlier_releases_are_listed_as_those_of_this_one() {
         let fired = r#"{"runs":[{"start":"timer","asked":"GO","at":1,"entries":[
             {"chosen":{"workflow":"w","hash":"h","why":"hasState"}},{"fired":{"transition":"GO"}},
             {"moved":{"transition":"GO","from":"A","to":"B"}},{"settled":{"state":"B"}},
             {"cancelled":{"transition":"OTHER","state":"A"}},
             {"armed":{"transition":"NEXT","state":"B","due":5000}}]}]}"#;
         assert_eq!(
-            told(fired),
+            events_of(fired),
             [
                 "STATE_MACHINE_START A",
                 "TRANSITION_MAKE A",
@@ -340,16 +340,16 @@ mod tests {
         );
         let expired = r#"{"runs":[{"start":"timer","asked":"GO","at":1,"entries":[
             {"expired":{"transition":"GO","state":"A"}}]}]}"#;
-        assert_eq!(told(expired), ["SCHEDULED_TRANSITION_EXPIRE A"]);
+        assert_eq!(events_of(expired), ["SCHEDULED_TRANSITION_EXPIRE A"]);
         let declined = r#"{"runs":[{"start":"timer","asked":"GO","at":1,"entries":[
             {"chosen":{"workflow":"w","hash":"h","why":"hasState"}},
             {"considered":{"name":"GO","held":false,"leaves":[]}}]}]}"#;
-        assert_eq!(told(declined), ["TRANSITION_NOT_MATCH_CRITERION -"]);
+        assert_eq!(events_of(declined), ["TRANSITION_NOT_MATCH_CRITERION -"]);
         // The first part of a run begun by a timer, whose rest does not say that it belongs to one.
         let part = r#"{"runs":[{"start":"timer","asked":"GO","at":1,"entries":[
             {"fired":{"transition":"GO"}},{"moved":{"transition":"GO","from":"A","to":"B"}}]}]}"#;
         assert_eq!(
-            told(part),
+            events_of(part),
             [
                 "STATE_MACHINE_START A",
                 "TRANSITION_MAKE A",
@@ -358,6 +358,9 @@ mod tests {
         );
         let rest = r#"{"runs":[{"start":"continued","asked":"GO","at":1,"entries":[
             {"moved":{"transition":"ON","from":"B","to":"C"}},{"settled":{"state":"C"}}]}]}"#;
-        assert_eq!(told(rest), ["TRANSITION_MAKE B", "STATE_MACHINE_FINISH C"]);
+        assert_eq!(
+            events_of(rest),
+            ["TRANSITION_MAKE B", "STATE_MACHINE_FINISH C"]
+        );
     }
 }

@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn changes_are_made_one_at_a_time_and_tell_what_was_remembered_before() {
+    async fn changes_are_made_one_at_a_time_and_return_what_was_remembered_before() {
         let directory = Directory::new(Federation::new(oidc::Settings::default()));
         let (later, first, others) = (client("t", 2), client("t", 1), client("u", 0));
         let before = directory.generation();

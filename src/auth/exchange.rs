@@ -76,7 +76,7 @@ fn check(token: &str, tenant: &Tenant, known: &Known, now: Timestamp) -> Result<
         .sub
         .filter(|user| !user.is_empty() && subject_of(user).is_none());
     let user = user.ok_or(Refusal::Untrusted)?;
-    // Checked last: only the tenant's own issuers can tell the difference.
+    // Checked last: only the tenant's own issuers can see the difference.
     if claims.caas_org_id.as_deref() != Some(tenant.as_str()) {
         return Err(Refusal::OtherTenant);
     }

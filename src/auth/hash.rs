@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hash_tells_its_secret_from_others() {
+    fn a_hash_distinguishes_its_secret_from_others() {
         let hash = Hash::new("s3cret").expect("hashes");
         assert!(hash.is_of("s3cret"));
         for other in ["", "s3cre", "s3cret ", "S3cret"] {

@@ -51,7 +51,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> ExitCode {
 /// Prints the answers; returns whether all of them are successful.
 async fn call(config: &Config, arguments: &Arguments) -> Result<bool, Error> {
     #[derive(serde::Deserialize)]
-    struct Outcome {
+    struct Success {
         success: bool,
     }
     let route = EventType::from_name(&arguments.event_type)
@@ -64,7 +64,7 @@ async fn call(config: &Config, arguments: &Arguments) -> Result<bool, Error> {
     let mut success = true;
     let mut print = |text: &str| {
         println!("{text}");
-        success &= client::read::<Outcome>(text)?.success;
+        success &= client::read::<Success>(text)?.success;
         Ok(())
     };
     arguments

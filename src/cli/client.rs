@@ -135,12 +135,12 @@ impl Target {
                     .map_err(refused)?
                     .into_inner();
                 while let Some(frame) = answers.message().await.map_err(refused)? {
-                    tell(frame, on_answer)?;
+                    forward(frame, on_answer)?;
                 }
                 return Ok(());
             }
         };
-        tell(one.map_err(refused)?.into_inner(), on_answer)
+        forward(one.map_err(refused)?.into_inner(), on_answer)
     }
 
     /// The address of the service, and its TLS configuration if it uses TLS.
@@ -202,7 +202,10 @@ fn cause(status: &Status) -> String {
     deepest.map_or_else(String::new, |cause| format!(": {cause}"))
 }
 
-fn tell(frame: Frame, on_answer: &mut dyn FnMut(&str) -> Result<(), Error>) -> Result<(), Error> {
+fn forward(
+    frame: Frame,
+    on_answer: &mut dyn FnMut(&str) -> Result<(), Error>,
+) -> Result<(), Error> {
     let event = frame
         .event()
         .map_err(|rejected| Error::Answer(rejected.failure.to_string()))?;

@@ -15,11 +15,11 @@ use tokio::time::timeout;
 use tracing::warn;
 
 use super::{Cluster, frame::What};
-use crate::callout::{Callee, CriterionResult, Reply, Tags, Target, Trace, TransitionContext};
 use crate::clock::Timestamp;
 use crate::compute::{
-    Failed, Forwarded, Members, Outcome, Principal, Rejection, Request, Response, Work,
+    Failed, Forwarded, Members, Principal, Rejection, RemoteOutcome, Request, Response, Work,
 };
+use crate::dispatch::{Callee, CriterionResult, Reply, Tags, Target, Trace, TransitionContext};
 use crate::entity::{Actor, Document, Image, Json};
 use crate::id::{CallId, DispatchKey, EntityId, MemberId, ModelKey, Tenant, TransactionId};
 use crate::storage::NodeRow;
@@ -113,7 +113,7 @@ struct OutcomeMessage {
 const TAKEN: &str = "taken";
 const NO_MEMBER: &str = "no member";
 const PROCESSED: &str = "processed";
-const JUDGED: &str = "judged";
+const EVALUATED: &str = "evaluated";
 const COMPUTED: &str = "computed";
 const REJECTED: &str = "rejected";
 const TIMED_OUT: &str = "timed out";
@@ -288,10 +288,10 @@ impl OutcomeMessage {
                 text: text(document),
                 ..word(PROCESSED)
             },
-            Ok(Reply::Judged(CriterionResult { matches, reason })) => Self {
+            Ok(Reply::Evaluated(CriterionResult { matches, reason })) => Self {
                 truth: Some(matches),
                 text: reason.map(Into::into),
-                ..word(JUDGED)
+                ..word(EVALUATED)
             },
             Ok(Reply::Computed { kind, result }) => Self {
                 kind: Some(kind),
@@ -310,12 +310,12 @@ impl OutcomeMessage {
         }
     }
 
-    fn read(self, patience: Duration) -> Outcome {
-        let document = |text: Option<String>| -> Result<Option<Document>, Outcome> {
+    fn read(self, patience: Duration) -> RemoteOutcome {
+        let document = |text: Option<String>| -> Result<Option<Document>, RemoteOutcome> {
             let read = text.map(|text| Document::from_json(&Json::trusted(text)));
             read.transpose().map_err(|error| {
                 warn!(%error, "the answer of a member at another node could not be read");
-                Outcome::Failed(Failed::Disconnected)
+                RemoteOutcome::Failed(Failed::Disconnected)
             })
         };
         let outcome = match self.outcome.as_str() {
@@ -323,7 +323,7 @@ impl OutcomeMessage {
                 Ok(document) => Ok(Reply::Processed(document)),
                 Err(outcome) => return outcome,
             },
-            JUDGED => Ok(Reply::Judged(CriterionResult {
+            EVALUATED => Ok(Reply::Evaluated(CriterionResult {
                 matches: self.truth == Some(true),
                 reason: self.text.map(Into::into),
             })),
@@ -338,11 +338,11 @@ impl OutcomeMessage {
                 message: self.text.unwrap_or_default(),
                 retryable: self.truth,
             }),
-            NO_MEMBER => return Outcome::NoMember,
-            TIMED_OUT => return Outcome::Failed(Failed::timed_out(patience)),
-            _ => return Outcome::Failed(Failed::Disconnected),
+            NO_MEMBER => return RemoteOutcome::NoMember,
+            TIMED_OUT => return RemoteOutcome::Failed(Failed::timed_out(patience)),
+            _ => return RemoteOutcome::Failed(Failed::Disconnected),
         };
-        Outcome::Answered(Response {
+        RemoteOutcome::Answered(Response {
             outcome,
             warnings: self.warnings,
         })
@@ -350,7 +350,7 @@ impl OutcomeMessage {
 }
 
 /// Has another node make an attempt.
-pub(super) async fn forward(cluster: &Cluster, call: Forwarded<'_>) -> Outcome {
+pub(super) async fn forward(cluster: &Cluster, call: Forwarded<'_>) -> RemoteOutcome {
     let (node, patience) = (NodeRow(call.place.node), call.patience);
     let body = CallMessage::of(&call).encode_to_vec();
     let taking = async {
@@ -360,19 +360,19 @@ pub(super) async fn forward(cluster: &Cluster, call: Forwarded<'_>) -> Outcome {
     };
     let taken = timeout(cluster.0.settings.forward_timeout, taking).await;
     let Ok(Some((mut answers, first))) = taken else {
-        return Outcome::Failed(Failed::NotForwarded);
+        return RemoteOutcome::Failed(Failed::NotForwarded);
     };
     if first.outcome != TAKEN {
         return first.read(patience);
     }
     match timeout(patience, answers.next()).await {
-        Err(_) => Outcome::Failed(Failed::timed_out(patience)),
+        Err(_) => RemoteOutcome::Failed(Failed::timed_out(patience)),
         Ok(Ok(Some(answer))) => match OutcomeMessage::decode(answer) {
             Ok(outcome) => outcome.read(patience),
-            Err(_) => Outcome::Failed(Failed::Disconnected),
+            Err(_) => RemoteOutcome::Failed(Failed::Disconnected),
         },
         // The node of the member is gone, and with it the member.
-        Ok(_) => Outcome::Failed(Failed::Disconnected),
+        Ok(_) => RemoteOutcome::Failed(Failed::Disconnected),
     }
 }
 

@@ -31,7 +31,7 @@ use super::{
 /// How many answers of a request may be unread.
 const UNREAD_MAX: usize = 32;
 
-/// After how many answers the other node is told that they were read.
+/// After how many answers the other node learns that they were read.
 const CREDIT_AT: u32 = 8;
 
 /// How many bytes may wait to be sent.

@@ -11,8 +11,8 @@ use tokio::time::{Instant, timeout};
 use tracing::debug;
 
 use super::{Cluster, call};
-use crate::callout::Tags;
-use crate::compute::{Forwarded, Others, Outcome, Place, Wanted};
+use crate::compute::{Forwarded, Others, RemoteMember, RemoteOutcome, Wanted};
+use crate::dispatch::Tags;
 use crate::id::{MemberId, Tenant};
 use crate::storage::{MemberChange, NodeRow, Storage};
 
@@ -172,7 +172,7 @@ async fn write(cluster: &Cluster, written: &mut HashMap<MemberId, (Tenant, Tags)
 }
 
 impl Others for Cluster {
-    fn find<'a>(&'a self, wanted: Wanted<'a>) -> BoxFuture<'a, Option<Place>> {
+    fn find<'a>(&'a self, wanted: Wanted<'a>) -> BoxFuture<'a, Option<RemoteMember>> {
         async move {
             let members = self.elsewhere(wanted.tenant).await;
             let fitting: Vec<&Elsewhere> = members
@@ -188,7 +188,7 @@ impl Others for Cluster {
             let turn = &self.0.known.turn;
             let turn = turn.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
             let chosen = choices.get(turn % choices.len().max(1))?;
-            Some(Place {
+            Some(RemoteMember {
                 node: chosen.node.0,
                 member: chosen.id,
             })
@@ -196,7 +196,7 @@ impl Others for Cluster {
         .boxed()
     }
 
-    fn call<'a>(&'a self, forwarded: Forwarded<'a>) -> BoxFuture<'a, Outcome> {
+    fn call<'a>(&'a self, forwarded: Forwarded<'a>) -> BoxFuture<'a, RemoteOutcome> {
         call::forward(self, forwarded).boxed()
     }
 }

@@ -1,6 +1,6 @@
 //! Nodes that share one database: how they reach each other.
 //!
-//! May use: [`crate::id`], [`crate::clock`], [`crate::entity`], [`crate::callout`],
+//! May use: [`crate::id`], [`crate::clock`], [`crate::entity`], [`crate::dispatch`],
 //! [`crate::storage`], [`crate::compute`].
 //! Which nodes and members there are is in the database; here is the stream between two nodes. It
 //! is opened towards a node when that is first needed, serves both directions, and is encrypted

@@ -11,8 +11,8 @@ use std::{
 use tokio::sync::{Notify, mpsc, oneshot};
 
 use super::{Others, Request, Response};
-use crate::callout::Tags;
 use crate::clock::Timestamp;
+use crate::dispatch::Tags;
 use crate::id::{CallId, EntityId, MemberId, Tenant};
 
 /// All connected members of all tenants. Cheap to clone.

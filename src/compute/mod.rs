@@ -1,25 +1,25 @@
 //! The connected compute members, and calls to them.
 //!
 //! May use: [`crate::id`], [`crate::clock`], [`crate::telemetry`], [`crate::entity`],
-//! [`crate::callout`], [`crate::error`], [`crate::program`].
+//! [`crate::dispatch`], [`crate::error`], [`crate::program`].
 //! Must not: wait for one member on behalf of another. Each member has its own bounded queue and
 //! table of calls in flight; the edge that holds its stream drains the one and completes the other
 //! (`grpc.md` §9–§12).
 
-mod call;
+mod dispatch;
 mod member;
 mod others;
 pub mod tasks;
 
 use std::sync::Arc;
 
-use crate::callout::{Callee, Reply, Trace, TransitionContext};
+use crate::dispatch::{Callee, Reply, Trace, TransitionContext};
 use crate::entity::{Actor, Image};
 use crate::id::{CallId, DispatchKey, EntityId, TransactionId, WorkflowName};
 
-pub use call::{Attempted, Attempts, CallSpec, Called, RETRY_PAUSE, Settings};
+pub use dispatch::{Attempted, Attempts, DispatchSpec, Dispatched, RETRY_PAUSE, Settings};
 pub use member::{Connected, Members, Membership};
-pub use others::{Chosen, Forwarded, Others, Outcome, Place, Wanted};
+pub use others::{Chosen, Forwarded, Others, RemoteMember, RemoteOutcome, Wanted};
 
 /// A call as it is sent to a member.
 #[derive(Debug, Clone)]

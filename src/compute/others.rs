@@ -4,13 +4,13 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
 
-use super::{Failed, Members, Request, Response, call, member::Member};
-use crate::callout::Tags;
+use super::{Failed, Members, Request, Response, dispatch, member::Member};
+use crate::dispatch::Tags;
 use crate::id::{MemberId, Tenant};
 
 /// A member that is connected to another node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct RemoteMember {
     /// The number of the node.
     pub node: i64,
     pub member: MemberId,
@@ -30,7 +30,7 @@ pub struct Wanted<'a> {
 /// An attempt of a call that another node is to make.
 #[derive(Debug)]
 pub struct Forwarded<'a> {
-    pub place: Place,
+    pub place: RemoteMember,
     pub tenant: &'a Tenant,
     pub tags: &'a Tags,
     pub request: Request,
@@ -40,7 +40,7 @@ pub struct Forwarded<'a> {
 
 /// What became of it.
 #[derive(Debug)]
-pub enum Outcome {
+pub enum RemoteOutcome {
     Answered(Response),
     Failed(Failed),
     /// No such member is connected there any more.
@@ -49,8 +49,8 @@ pub enum Outcome {
 
 /// The way to them. Dropping a call cancels it there.
 pub trait Others: fmt::Debug + Send + Sync {
-    fn find<'a>(&'a self, wanted: Wanted<'a>) -> BoxFuture<'a, Option<Place>>;
-    fn call<'a>(&'a self, call: Forwarded<'a>) -> BoxFuture<'a, Outcome>;
+    fn find<'a>(&'a self, wanted: Wanted<'a>) -> BoxFuture<'a, Option<RemoteMember>>;
+    fn call<'a>(&'a self, call: Forwarded<'a>) -> BoxFuture<'a, RemoteOutcome>;
 }
 
 /// A member of this node that was chosen for a call of another.
@@ -74,6 +74,6 @@ impl Chosen {
 
     /// Makes one attempt. Dropping the future abandons it.
     pub async fn call(&self, request: Request, patience: Duration) -> Result<Response, Failed> {
-        call::exchange(&self.0, request, patience).await
+        dispatch::exchange(&self.0, request, patience).await
     }
 }

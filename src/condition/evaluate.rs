@@ -9,8 +9,8 @@ use super::{
     Comparison, Condition, Connective, Function, Halt, Leaf, LifecycleField, Matcher, Meter,
     Operand, Operator, Subject, TextTest, Verdict, scan::Scan,
 };
-use crate::callout::CriterionResult;
 use crate::clock::Timestamp;
+use crate::dispatch::CriterionResult;
 use crate::entity::{Path, Shape, Temporal, TemporalClass, Value};
 use crate::id::{EntityId, TransactionId};
 use crate::model::{Node, Schema, Types};
@@ -76,11 +76,11 @@ impl Trace {
 
     /// The reason of a member is text for people and already bounded (`grpc.md` §9.5); it is not
     /// cut, because what matters may be at its end.
-    fn note_judgement(&mut self, leaf: u32, judgement: &CriterionResult) {
+    fn note_evaluation(&mut self, leaf: u32, evaluation: &CriterionResult) {
         self.outcomes.push(LeafOutcome {
             leaf,
-            held: judgement.matches,
-            seen: judgement.reason.clone(),
+            held: evaluation.matches,
+            seen: evaluation.reason.clone(),
         });
     }
 }
@@ -132,14 +132,14 @@ impl Condition {
     /// Whether a condition without functions holds; `trace` receives each leaf that was evaluated.
     pub fn holds(&self, facts: Facts<'_>, trace: Option<&mut Trace>) -> bool {
         matches!(
-            self.judge(facts, &FunctionResults::new(), trace),
+            self.evaluate(facts, &FunctionResults::new(), trace),
             Verdict::Holds
         )
     }
 
     /// The same for a large document or condition.
     pub fn holds_within(&self, facts: Facts<'_>, meter: &Meter<'_>) -> Result<bool, Halt> {
-        let verdict = self.judge_within(facts, &FunctionResults::new(), None, meter)?;
+        let verdict = self.evaluate_within(facts, &FunctionResults::new(), None, meter)?;
         Ok(matches!(verdict, Verdict::Holds))
     }
 
@@ -190,45 +190,45 @@ impl Condition {
         }
     }
 
-    /// Evaluates the condition with the member results in `told`, from left to right, no further
+    /// Evaluates the condition with the member results in `answers`, from left to right, no further
     /// than needed.
-    pub fn judge<'a>(
+    pub fn evaluate<'a>(
         &'a self,
         facts: Facts<'_>,
-        told: &FunctionResults,
+        answers: &FunctionResults,
         trace: Option<&mut Trace>,
     ) -> Verdict<'a> {
-        never(self.judge_by(facts, told, trace, &mut Plain))
+        never(self.evaluate_by(facts, answers, trace, &mut Plain))
     }
 
     /// The same for a large document or condition.
-    pub fn judge_within<'a>(
+    pub fn evaluate_within<'a>(
         &'a self,
         facts: Facts<'_>,
-        told: &FunctionResults,
+        answers: &FunctionResults,
         trace: Option<&mut Trace>,
         meter: &Meter<'_>,
     ) -> Result<Verdict<'a>, Halt> {
-        self.judge_by(facts, told, trace, &mut Scan::new(self, meter))
+        self.evaluate_by(facts, answers, trace, &mut Scan::new(self, meter))
     }
 
-    fn judge_by<'a, 'd, L: Look<'d>>(
+    fn evaluate_by<'a, 'd, L: Look<'d>>(
         &'a self,
         facts: Facts<'d>,
-        told: &FunctionResults,
+        answers: &FunctionResults,
         mut trace: Option<&mut Trace>,
         look: &mut L,
     ) -> Result<Verdict<'a>, L::Halt> {
         match self {
             Self::Leaf(leaf) => leaf.holds(facts, trace, look).map(Verdict::of),
-            Self::Function(function) => function.judge_by(facts, told, trace, look),
+            Self::Function(function) => function.evaluate_by(facts, answers, trace, look),
             Self::Group {
                 connective,
                 children,
             } => {
                 let (decisive, outcome) = connective.decision();
                 for child in children {
-                    match child.judge_by(facts, told, trace.as_deref_mut(), look)? {
+                    match child.evaluate_by(facts, answers, trace.as_deref_mut(), look)? {
                         Verdict::Holds if decisive => return Ok(Verdict::of(outcome)),
                         Verdict::Fails if !decisive => return Ok(Verdict::of(outcome)),
                         Verdict::Holds | Verdict::Fails => {}
@@ -259,26 +259,26 @@ impl Verdict<'_> {
 }
 
 impl Function {
-    fn judge_by<'a, 'd, L: Look<'d>>(
+    fn evaluate_by<'a, 'd, L: Look<'d>>(
         &'a self,
         facts: Facts<'d>,
-        told: &FunctionResults,
+        answers: &FunctionResults,
         mut trace: Option<&mut Trace>,
         look: &mut L,
     ) -> Result<Verdict<'a>, L::Halt> {
         if let Some(condition) = &self.quick_exit {
-            match condition.judge_by(facts, told, trace.as_deref_mut(), look)? {
+            match condition.evaluate_by(facts, answers, trace.as_deref_mut(), look)? {
                 Verdict::Holds => {}
                 undecided @ (Verdict::Fails | Verdict::Asks(_)) => return Ok(undecided),
             }
         }
-        let Some(judgement) = told.get(&self.index) else {
+        let Some(evaluation) = answers.get(&self.index) else {
             return Ok(Verdict::Asks(self));
         };
         if let Some(trace) = trace {
-            trace.note_judgement(self.index, judgement);
+            trace.note_evaluation(self.index, evaluation);
         }
-        Ok(Verdict::of(judgement.matches))
+        Ok(Verdict::of(evaluation.matches))
     }
 }
 
@@ -809,7 +809,12 @@ mod tests {
     }
 
     /// The result of a criterion for a document, given the previous one and member results.
-    fn judged(now: &str, before: Option<&str>, criterion: &str, told: &[(u32, bool)]) -> String {
+    fn verdict_of(
+        now: &str,
+        before: Option<&str>,
+        criterion: &str,
+        answered: &[(u32, bool)],
+    ) -> String {
         let parse = |text| Document::parse(text).expect("JSON");
         let (now, before) = (parse(now), before.map(parse));
         let criterion = Condition::parse_criterion(criterion).expect(criterion);
@@ -827,11 +832,11 @@ mod tests {
                 transaction: TransactionId::NIL,
             },
         };
-        let judgement = |&(leaf, matches): &(u32, bool)| {
+        let evaluation = |&(leaf, matches): &(u32, bool)| {
             let reason = None;
             (leaf, CriterionResult { matches, reason })
         };
-        match criterion.judge(facts, &told.iter().map(judgement).collect(), None) {
+        match criterion.evaluate(facts, &answered.iter().map(evaluation).collect(), None) {
             Verdict::Holds => "holds".to_owned(),
             Verdict::Fails => "fails".to_owned(),
             Verdict::Asks(function) => format!("asks {}", function.name),
@@ -843,18 +848,18 @@ mod tests {
         let long = "because ".repeat(30);
         let mut trace = Trace::default();
         trace.note(1, false, Some(&long));
-        let judgement = CriterionResult {
+        let evaluation = CriterionResult {
             matches: false,
             reason: Some(long.as_str().into()),
         };
-        trace.note_judgement(2, &judgement);
+        trace.note_evaluation(2, &evaluation);
         let seen = |index: usize| trace.outcomes[index].seen.as_deref().expect("seen");
         assert_eq!(seen(0).chars().count(), SEEN_MAX + 1);
         assert_eq!(seen(1), long);
     }
 
     #[test]
-    fn a_change_is_told_by_deep_equality_with_the_version_before() {
+    fn a_change_is_detected_by_deep_equality_with_the_version_before() {
         for (before, now, path, changed) in [
             // In a new entity, every present field has changed.
             (None, r#"{"n":1}"#, "$.n", true),
@@ -924,8 +929,8 @@ mod tests {
                     r#"{{"type":"simple","jsonPath":"{path}","operatorType":"{operator}","value":7}}"#
                 );
                 let verdict = if holds { "holds" } else { "fails" };
-                let told = judged(now, before, &criterion, &[]);
-                assert_eq!(told, verdict, "{before:?} {now} {path} {operator}");
+                let found = verdict_of(now, before, &criterion, &[]);
+                assert_eq!(found, verdict, "{before:?} {now} {path} {operator}");
             }
         }
     }
@@ -946,7 +951,7 @@ mod tests {
         };
         let (yes, no) = (leaf(5), leaf(6));
         let (f, g) = (function("f", "null"), function("g", "{}"));
-        for (criterion, told, verdict) in [
+        for (criterion, answered, verdict) in [
             (f.clone(), &[][..], "asks f"),
             (f.clone(), &[(0, true)], "holds"),
             (f.clone(), &[(0, false)], "fails"),
@@ -975,7 +980,7 @@ mod tests {
             ),
         ] {
             assert_eq!(
-                judged(r#"{"n":5}"#, None, &criterion, told),
+                verdict_of(r#"{"n":5}"#, None, &criterion, answered),
                 verdict,
                 "{criterion}"
             );

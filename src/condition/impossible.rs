@@ -39,15 +39,15 @@ impl Condition {
             leaves += 1;
             Ok(())
         });
-        let judge = Judge {
+        let contradictions = Contradictions {
             schema,
             compares: leaves <= LEAVES_MAX,
         };
-        if let Some(reason) = judge.never(self, &mut Vec::new()) {
+        if let Some(reason) = contradictions.never(self, &mut Vec::new()) {
             return vec![Finding::Never(reason)];
         }
         let mut findings = Vec::new();
-        judge.parts(self, &mut findings);
+        contradictions.parts(self, &mut findings);
         findings
     }
 
@@ -67,7 +67,7 @@ impl Condition {
     }
 }
 
-struct Judge<'a> {
+struct Contradictions<'a> {
     schema: &'a Schema,
     /// Whether leaves are compared with each other.
     compares: bool,
@@ -93,7 +93,7 @@ enum Resolved<'a, 'b> {
     Lifecycle(LifecycleField),
 }
 
-impl<'a> Judge<'a> {
+impl<'a> Contradictions<'a> {
     /// Why the condition never holds together with all of `facts`, if so.
     fn never(&self, condition: &'a Condition, facts: &mut Vec<&'a Leaf>) -> Option<String> {
         let (connective, children) = match condition {
@@ -590,7 +590,7 @@ mod tests {
 
     /// Checks the reason why a conjunction of `path operator value` never holds; empty if it may
     /// hold.
-    fn check(leaves: &[(&str, &str, &str)], told: &str) {
+    fn check(leaves: &[(&str, &str, &str)], expected: &str) {
         let texts: Vec<_> = leaves
             .iter()
             .map(|(path, operator, value)| simple(path, operator, value))
@@ -602,14 +602,14 @@ mod tests {
             other => panic!("{leaves:?}: {other:?}"),
         };
         assert!(
-            reason.contains(told) && reason.is_empty() == told.is_empty(),
+            reason.contains(expected) && reason.is_empty() == expected.is_empty(),
             "{leaves:?}: {reason}"
         );
     }
 
     #[test]
     #[rustfmt::skip]
-    fn contradictions_are_told_where_there_is_one_value() {
+    fn contradictions_are_reported_where_there_is_one_value() {
         let apart = "exclude each other";
         check(&[("$.n", "GREATER_THAN", "5"), ("$.n", "LESS_THAN", "3")], "$.n > 5 and $.n < 3 exclude each other");
         check(&[("$.n", "GREATER_THAN", "3"), ("$.n", "LESS_THAN", "5")], "");
@@ -645,7 +645,7 @@ mod tests {
     #[test]
     #[rustfmt::skip]
     fn operands_are_held_against_what_the_model_declares() {
-        for (path, operator, value, told) in [
+        for (path, operator, value, expected) in [
             ("$.n", "EQUALS", "\"abc\"", "$.n = \"abc\": `abc` is not a value of INTEGER"),
             ("$.n", "GREATER_THAN", "\"abc\"", "is not a value of INTEGER"),
             ("$.n", "NOT_EQUAL", "\"abc\"", "is not a value of INTEGER"),
@@ -674,11 +674,11 @@ mod tests {
             ("state", "IS_NULL", "0", "state is never null"),
             ("creationDate", "CONTAINS", "\"2024\"", "creationDate is a time"),
         ] {
-            check(&[(path, operator, value)], told);
+            check(&[(path, operator, value)], expected);
         }
         // Any text may be stored in a field declared as a time.
-        let told = "$.d = \"soon\" holds only for text that is not a valid LOCAL_DATE, because `soon` is not one";
-        assert_eq!(findings(&simple("$.d", "EQUALS", "\"soon\"")), [Finding::Stray(told.to_owned())]);
+        let expected = "$.d = \"soon\" holds only for text that is not a valid LOCAL_DATE, because `soon` is not one";
+        assert_eq!(findings(&simple("$.d", "EQUALS", "\"soon\"")), [Finding::Stray(expected.to_owned())]);
     }
 
     #[test]
@@ -688,7 +688,7 @@ mod tests {
         let fine = &*simple("$.s", "EQUALS", "\"a\"");
         let (both, all) = (&*group("AND", &[low, high]), &*group("AND", &[]));
         let asks = |quick: &str| format!(r#"{{"type":"function","function":{{"name":"f","criterion":{quick}}}}}"#);
-        for (condition, told) in [
+        for (condition, expected) in [
             (group("OR", &[]), "never"),
             (all.to_owned(), ""),
             (group("NOT", &[]), ""),
@@ -712,7 +712,7 @@ mod tests {
                 [Finding::PartNever(_)] => "part",
                 other => panic!("{other:?}"),
             };
-            assert_eq!(found, told, "{condition}");
+            assert_eq!(found, expected, "{condition}");
         }
     }
 

@@ -25,7 +25,7 @@ pub enum Halt {
     #[error("the request was cancelled")]
     Stopped,
     #[error(
-        "judging one entity would take more than {limit} units of work (bytes looked at times \
+        "evaluating one entity would take more than {limit} units of work (bytes looked at times \
          leaves); test fewer or shorter fields"
     )]
     Limit { limit: u64 },

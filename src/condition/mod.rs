@@ -1,7 +1,7 @@
 //! Conditions on an entity: parsed once, at import or at the edge, into a compiled form.
 //!
 //! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::entity`],
-//! [`crate::callout`], [`crate::model`].
+//! [`crate::dispatch`], [`crate::model`].
 //! They have one meaning in workflow criteria, searches and conditional deletions
 //! (`architecture.md` §6): [`Condition::holds`] is the reference that every other way of answering
 //! must agree with.
@@ -28,7 +28,7 @@ use std::sync::{
 use list::List;
 use pattern::Pattern;
 
-use crate::callout::CallSettings;
+use crate::dispatch::CallSettings;
 use crate::entity::Path;
 use crate::error::{Code, Coded};
 use crate::id::FunctionName;

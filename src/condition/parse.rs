@@ -9,7 +9,7 @@ use super::{
     operator::Family,
     pattern::{Pattern, Patterns},
 };
-use crate::callout::{CallSettings, Given};
+use crate::dispatch::{CallSettings, Given};
 use crate::entity::{Document, DocumentError, Path, Shape, Value};
 
 /// The maximum number of leaves of a condition, where each element of a list counts as one.

@@ -183,7 +183,7 @@ impl Pattern {
         self.compiled().is_ok_and(|regex| regex.is_match(text))
     }
 
-    /// The same, but within a long text it stops when it is told to.
+    /// The same, but within a long text it stops on request.
     pub(super) fn is_match_within(&self, text: &str, meter: &Meter<'_>) -> Result<bool, Halt> {
         let most = text.len().saturating_mul(self.states());
         if most < STEPPED_MIN {
@@ -429,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_in_a_long_text_stops_when_it_is_told_to() {
+    fn a_search_in_a_long_text_stops_on_request() {
         let pattern = read(r"(?:\w|\d)*x").expect("fits");
         let text = "ab".repeat(1_000_000);
         let stop = AtomicBool::new(true);

@@ -335,7 +335,7 @@ impl Pass {
         };
         let mut missing = found.iter().filter(|found| !**found).count();
         // A state reports everything that ends there, each time it is reached.
-        let mut told = std::collections::HashSet::new();
+        let mut seen = std::collections::HashSet::new();
         for part in text.as_bytes().chunks(STEP) {
             meter.spend(part.len())?;
             if missing == 0 {
@@ -343,7 +343,7 @@ impl Pass {
             }
             for byte in part {
                 state = automaton.next_state(Anchored::No, state, *byte);
-                if automaton.is_special(state) && automaton.is_match(state) && told.insert(state) {
+                if automaton.is_special(state) && automaton.is_match(state) && seen.insert(state) {
                     let matches = automaton.match_len(state);
                     meter.spend(matches)?;
                     for at in 0..matches {
@@ -418,9 +418,9 @@ mod tests {
         let (mut plain, mut counted) = (Trace::default(), Trace::default());
         let stop = AtomicBool::new(false);
         let meter = Meter::new(&stop);
-        let one = condition.judge(facts, &FunctionResults::new(), Some(&mut plain));
+        let one = condition.evaluate(facts, &FunctionResults::new(), Some(&mut plain));
         let other = condition
-            .judge_within(facts, &FunctionResults::new(), Some(&mut counted), &meter)
+            .evaluate_within(facts, &FunctionResults::new(), Some(&mut counted), &meter)
             .expect("within limits");
         assert_eq!(format!("{one:?}"), format!("{other:?}"));
         assert_eq!(plain.outcomes, counted.outcomes);

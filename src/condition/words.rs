@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn leaves_read_as_sentences() {
-        for (operator, value, told) in [
+        for (operator, value, expected) in [
             ("EQUALS", "\"NEW\"", "$.a = \"NEW\""),
             ("NOT_EQUAL", "true", "$.a ≠ true"),
             ("GREATER_THAN", "100", "$.a > 100"),
@@ -283,7 +283,7 @@ mod tests {
             let condition = format!(
                 r#"{{"type":"simple","jsonPath":"$.a","operatorType":"{operator}","value":{value}}}"#
             );
-            assert_eq!(words(&condition, 100), told);
+            assert_eq!(words(&condition, 100), expected);
         }
         let long = format!(
             r#"{{"type":"simple","jsonPath":"$.a","operatorType":"EQUALS","value":"{}"}}"#,
@@ -316,7 +316,7 @@ mod tests {
         let asks = r#"{"type":"function","function":{"name":"f"}}"#.to_owned();
         let asks_first =
             format!(r#"{{"type":"function","function":{{"name":"f","criterion":{state}}}}}"#);
-        for (condition, length, told) in [
+        for (condition, length, expected) in [
             (&all, 100, r#"state = "x" and id = "x""#),
             (&none, 100, r#"not (state = "x" or id = "x")"#),
             (
@@ -364,7 +364,7 @@ mod tests {
             (&group("AND", &[]), 100, "always"),
             (&group("OR", &[]), 100, "never"),
         ] {
-            assert_eq!(words(condition, length), told);
+            assert_eq!(words(condition, length), expected);
         }
     }
 }

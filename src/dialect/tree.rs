@@ -242,7 +242,7 @@ fn from_json(raw: &RawValue, depth: usize, budget: &mut Budget) -> Result<Tree, 
     Ok(match text.as_bytes().first() {
         Some(b'{') => {
             let deeper = deeper(depth)?;
-            let Members(members) = serde_json::from_str(text).map_err(syntax)?;
+            let JsonMembers(members) = serde_json::from_str(text).map_err(syntax)?;
             let members = members.into_iter().map(|(key, value)| {
                 let key = key.into_owned().into_boxed_str();
                 Ok((key, from_json(value, deeper, budget)?))
@@ -274,13 +274,13 @@ const fn deeper(depth: usize) -> Result<usize, TreeError> {
 }
 
 /// The members of a JSON object, duplicates included.
-struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+struct JsonMembers<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
-impl<'de> Deserialize<'de> for Members<'de> {
+impl<'de> Deserialize<'de> for JsonMembers<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Collect;
         impl<'de> Visitor<'de> for Collect {
-            type Value = Members<'de>;
+            type Value = JsonMembers<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
@@ -291,7 +291,7 @@ impl<'de> Deserialize<'de> for Members<'de> {
                 while let Some(key) = map.next_key::<String>()? {
                     members.push((Cow::Owned(key), map.next_value()?));
                 }
-                Ok(Members(members))
+                Ok(JsonMembers(members))
             }
         }
         deserializer.deserialize_map(Collect)

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use super::{
-    Answered, CallError, Error, Run, Step, World,
+    Answered, DispatchError, Error, Run, Step, World,
     arm::plan_timer,
     record::Entry,
     run::{Asked, Phase},
     step::go,
     timer::plan,
 };
-use crate::callout::{Callee, Reply, Target};
 use crate::condition::Condition;
+use crate::dispatch::{Callee, Reply, Target};
 use crate::workflow::{Mode, Processor, Schedule, Task, Timing, Transition};
 
 /// Applies a member's response, and continues with what it was needed for.
@@ -29,7 +29,7 @@ pub(super) fn absorb(
     record.mode = mode.map(ToOwned::to_owned);
     let said = match &result {
         Ok(answer) => &answer.warnings[..],
-        Err(CallError::Rejected { warnings, .. }) => warnings,
+        Err(DispatchError::Rejected { warnings, .. }) => warnings,
         Err(_) => &[],
     };
     let (kind, name) = (callee.callee.kind(), callee.callee.name());
@@ -64,12 +64,12 @@ pub(super) fn absorb(
         }
         (
             Asked::Function(leaf),
-            Reply::Judged(judgement),
-            Phase::Choosing { told, .. }
-            | Phase::Guarding { told, .. }
-            | Phase::Cascading { told, .. },
+            Reply::Evaluated(evaluation),
+            Phase::Choosing { answers, .. }
+            | Phase::Guarding { answers, .. }
+            | Phase::Cascading { answers, .. },
         ) => {
-            told.insert(leaf, judgement);
+            answers.insert(leaf, evaluation);
             go(run, phase)
         }
         (Asked::Schedule, reply, Phase::Arming { workflow, at }) => {

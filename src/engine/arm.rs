@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use super::{
-    Call, Error, Run, Scope, Step, Timer, TimerChange, TimerKind, World,
+    Dispatch, Error, Run, Scope, Step, Timer, TimerChange, TimerKind, World,
+    criterion::transition_context,
     record::Entry,
     run::{Asked, Phase},
-    step::{ask, settled, transition_context},
+    step::{ask, settled},
     timer::Plan,
 };
-use crate::callout::Callee;
+use crate::dispatch::Callee;
 use crate::workflow::{Schedule, Timing, Workflow};
 
 /// `workflow-engine.md` §9.3: timers of states the entity has left are cancelled.
@@ -57,7 +58,7 @@ pub(super) fn arm(
                 timing: Timing::Asked { function, call },
                 ..
             }) => {
-                let call = Call {
+                let call = Dispatch {
                     callee: Callee::Schedule(function.clone()),
                     settings: call.clone(),
                     workflow: workflow.name.clone(),

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::CallError;
-use crate::callout::Callee;
+use super::DispatchError;
 use crate::condition::Halt;
+use crate::dispatch::Callee;
 use crate::error::{Code, Coded, Properties};
 use crate::id::{FunctionName, ProcessorName, StateName, TransitionName};
 
@@ -120,10 +120,10 @@ pub enum ProcessorFailure {
 
 impl Error {
     /// The failure of a run whose call failed.
-    pub(super) fn of_call(callee: &Callee, error: CallError) -> Self {
+    pub(super) fn of_call(callee: &Callee, error: DispatchError) -> Self {
         let kind = callee.kind();
         match (callee, error) {
-            (Callee::Processor(processor), CallError::Rejected { message, .. }) => {
+            (Callee::Processor(processor), DispatchError::Rejected { message, .. }) => {
                 Self::Processor {
                     processor: processor.clone(),
                     failure: ProcessorFailure::Rejected(message),
@@ -131,20 +131,20 @@ impl Error {
             }
             (
                 Callee::Criterion { name, .. } | Callee::Schedule(name),
-                CallError::Rejected { message, .. },
+                DispatchError::Rejected { message, .. },
             ) => Self::Function {
                 kind,
                 name: name.clone(),
                 message,
             },
-            (Callee::Processor(_), CallError::TimedOut { after_ms }) => {
+            (Callee::Processor(_), DispatchError::TimedOut { after_ms }) => {
                 Self::ProcessorTimedOut { after_ms }
             }
-            (_, CallError::TimedOut { after_ms }) => Self::TimedOut { kind, after_ms },
-            (_, CallError::Disconnected) => Self::Disconnected { kind },
-            (_, CallError::NotForwarded) => Self::NotForwarded { kind },
-            (_, CallError::NoMember { tags }) => Self::NoMember { tags },
-            (_, CallError::TooMany { limit }) => Self::TooManyCalls { limit },
+            (_, DispatchError::TimedOut { after_ms }) => Self::TimedOut { kind, after_ms },
+            (_, DispatchError::Disconnected) => Self::Disconnected { kind },
+            (_, DispatchError::NotForwarded) => Self::NotForwarded { kind },
+            (_, DispatchError::NoMember { tags }) => Self::NoMember { tags },
+            (_, DispatchError::TooMany { limit }) => Self::TooManyCalls { limit },
         }
     }
 

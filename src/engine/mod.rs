@@ -1,7 +1,7 @@
 //! The state machine: decides what happens next to an entity, without doing it.
 //!
 //! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::entity`],
-//! [`crate::callout`], [`crate::model`], [`crate::condition`], [`crate::workflow`].
+//! [`crate::dispatch`], [`crate::model`], [`crate::condition`], [`crate::workflow`].
 //! Must not: await, read a clock, draw a random number, touch storage.
 //! [`step()`] takes a run and one input, and returns the run and what must be done outside before
 //! the next input. Every driver (a request, a timer, a simulation, an explanation) makes the same
@@ -9,18 +9,20 @@
 
 mod absorb;
 mod arm;
+mod criterion;
 mod error;
 mod record;
 mod run;
 mod step;
+mod take;
 #[cfg(test)]
 mod tests;
 mod timer;
 
 use std::{sync::Arc, time::Duration};
 
-use crate::callout::{CallSettings, Callee, Reply, TransitionContext};
 use crate::clock::Timestamp;
+use crate::dispatch::{CallSettings, Callee, Reply, TransitionContext};
 use crate::entity::Document;
 use crate::id::{ProcessorName, WorkflowName};
 use crate::model::Schema;
@@ -28,7 +30,7 @@ use crate::workflow::{OnRuns, WorkflowSet};
 
 pub use crate::condition::Meter;
 pub use error::{Error, ProcessorFailure};
-pub use record::{CallRecord, Considered, Entry, Leaf, Reason, Record, RunRecord, StartKind};
+pub use record::{Considered, DispatchRecord, Entry, Leaf, Reason, Record, RunRecord, StartKind};
 pub use run::{Fate, Run, RunOutcome, Start, Subject, Suspended};
 pub use step::step;
 pub use timer::{Armed, Timer, TimerChange, TimerKind};
@@ -77,8 +79,8 @@ pub enum Input {
 /// How a call ended, and what is recorded of it.
 #[derive(Debug)]
 pub struct Answered {
-    pub result: Result<Answer, CallError>,
-    pub record: CallRecord,
+    pub result: Result<Answer, DispatchError>,
+    pub record: DispatchRecord,
 }
 
 impl Answered {
@@ -89,10 +91,10 @@ impl Answered {
                 reply: Reply::Processed(None),
                 warnings: Vec::new(),
             }),
-            record: CallRecord {
+            record: DispatchRecord {
                 name: call.processor.to_string(),
                 micros,
-                ..CallRecord::default()
+                ..DispatchRecord::default()
             },
         }
     }
@@ -118,7 +120,7 @@ pub struct Answer {
 
 /// Why there is no response.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CallError {
+pub enum DispatchError {
     /// The member reported failure.
     Rejected {
         message: String,
@@ -143,8 +145,8 @@ pub enum CallError {
 pub enum Next {
     /// Nothing.
     Go,
-    /// Call a member, and return with its response.
-    Call(Box<Call>),
+    /// Dispatch to a member, and return with its response.
+    Dispatch(Box<Dispatch>),
     /// Start a run of a step workflow or signal runs, within the transaction, and return with a
     /// response that changes nothing.
     OnRuns(Box<RunsCall>),
@@ -154,7 +156,7 @@ pub enum Next {
 
 /// A call to a compute member.
 #[derive(Debug, Clone)]
-pub struct Call {
+pub struct Dispatch {
     pub callee: Callee,
     pub settings: CallSettings,
     pub workflow: WorkflowName,

@@ -80,7 +80,7 @@ pub enum Entry {
     },
     /// A transition was considered; only guarded ones that the run evaluated are recorded.
     Considered(Considered),
-    Called(CallRecord),
+    Called(DispatchRecord),
     Fired {
         transition: String,
     },
@@ -159,7 +159,7 @@ pub struct Leaf(pub u32, pub bool, #[serde(default)] pub Option<String>);
 
 /// A call to a member.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CallRecord {
+pub struct DispatchRecord {
     pub name: String,
     /// The execution mode of a processor; none for a function.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -344,14 +344,14 @@ impl Considered {
         held: bool,
         trace: Trace,
         condition: &Condition,
-        told: &FunctionResults,
+        answers: &FunctionResults,
     ) -> Self {
         let leaf =
             |outcome: LeafOutcome| Leaf(outcome.leaf, outcome.held, outcome.seen.map(Into::into));
-        let no = told
+        let no = answers
             .iter()
             .rev()
-            .find(|(_, judgement)| !held && !judgement.matches);
+            .find(|(_, evaluation)| !held && !evaluation.matches);
         let criterion = match no {
             Some((index, _)) => condition
                 .function(*index)
@@ -364,7 +364,7 @@ impl Considered {
             leaves: trace.outcomes.into_iter().map(leaf).collect(),
             criterion,
             reason: no
-                .and_then(|(_, judgement)| judgement.reason.as_deref().map(ToOwned::to_owned)),
+                .and_then(|(_, evaluation)| evaluation.reason.as_deref().map(ToOwned::to_owned)),
         }
     }
 }

@@ -138,19 +138,19 @@ pub(super) enum Phase {
     /// Evaluating the active workflow of that number.
     Choosing {
         at: usize,
-        told: FunctionResults,
+        answers: FunctionResults,
     },
     /// Before the guard of a requested transition, named or due.
     Guarding {
         cascade: Cascade,
         transition: usize,
-        told: FunctionResults,
+        answers: FunctionResults,
     },
     /// In a state, about to try its transition of that number.
     Cascading {
         cascade: Cascade,
         at: usize,
-        told: FunctionResults,
+        answers: FunctionResults,
     },
     /// On a transition, about to call its processor of that number.
     Taking {
@@ -271,7 +271,7 @@ impl Run {
 
     /// Lets conditions see the requested transition as the previous one; if none was requested, the
     /// empty text.
-    pub fn tell_what_was_asked(&mut self) {
+    pub fn record_what_was_asked(&mut self) {
         let asked = self.asked.as_ref().map_or("", TransitionName::as_str);
         self.previous_transition = asked.into();
     }

@@ -3,16 +3,18 @@
 use std::sync::Arc;
 
 use super::{
-    Call, Error, Fate, Input, Next, Run, RunsCall, Scope, Start, Step, Timer, TimerKind, World,
+    Dispatch, Error, Fate, Input, Next, Run, RunsCall, Start, Step, TimerKind, World,
     absorb::absorb,
     arm::{arm, cancel_left_behind},
-    record::{CallRecord, Considered, Entry, Reason, StartKind},
+    criterion::{Considering, Guard, consider, criterion_call, guard_of},
+    record::{Entry, Reason, StartKind},
     run::{Asked, Cascade, Phase},
+    take::take,
 };
-use crate::callout::{Callee, Target, TransitionContext};
-use crate::condition::{Condition, Function, FunctionResults, Trace, Verdict};
-use crate::id::{StateName, TransitionName, WorkflowName};
-use crate::workflow::{Mode, Task, Transition, Workflow};
+use crate::condition::FunctionResults;
+use crate::dispatch::Target;
+use crate::id::TransitionName;
+use crate::workflow::{Transition, Workflow};
 
 /// Advances `run` by one `input`. Warnings are added to `warnings`, also if the step fails.
 pub fn step(
@@ -29,18 +31,23 @@ pub fn step(
     }
     match (phase, input) {
         (Phase::Starting(start), Input::Go) => begin(run, start, world),
-        (Phase::Choosing { at, told }, Input::Go) => choose(run, at, told, world, warnings),
+        (Phase::Choosing { at, answers }, Input::Go) => choose(run, at, answers, world, warnings),
         (
             Phase::Guarding {
                 cascade,
                 transition,
-                told,
+                answers,
             },
             Input::Go,
-        ) => guard(run, cascade, transition, told, world),
-        (Phase::Cascading { cascade, at, told }, Input::Go) => {
-            cascade_on(run, cascade, at, told, world)
-        }
+        ) => guard(run, cascade, transition, answers, world),
+        (
+            Phase::Cascading {
+                cascade,
+                at,
+                answers,
+            },
+            Input::Go,
+        ) => cascade_on(run, cascade, at, answers, world),
         (
             Phase::Taking {
                 cascade,
@@ -80,7 +87,7 @@ pub(super) fn go(mut run: Box<Run>, phase: Phase) -> Result<Step, Error> {
 #[expect(clippy::unnecessary_wraps, reason = "it is what a step answers")]
 pub(super) fn ask(
     mut run: Box<Run>,
-    call: Call,
+    call: Dispatch,
     asked: Asked,
     phase: Phase,
 ) -> Result<Step, Error> {
@@ -90,12 +97,12 @@ pub(super) fn ask(
     };
     Ok(Step {
         run,
-        next: Next::Call(Box::new(call)),
+        next: Next::Dispatch(Box::new(call)),
     })
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "it is what a step answers")]
-fn ask_of_runs(mut run: Box<Run>, call: RunsCall, phase: Phase) -> Result<Step, Error> {
+pub(super) fn ask_of_runs(mut run: Box<Run>, call: RunsCall, phase: Phase) -> Result<Step, Error> {
     run.phase = Phase::Waiting {
         asked: Asked::Processor,
         phase: Box::new(phase),
@@ -121,7 +128,7 @@ fn begin(mut run: Box<Run>, start: Start, world: World<'_>) -> Result<Step, Erro
             run,
             Phase::Choosing {
                 at: 0,
-                told: FunctionResults::new(),
+                answers: FunctionResults::new(),
             },
         ),
         Start::Loopback => match govern(&mut run, world) {
@@ -137,7 +144,7 @@ fn begin(mut run: Box<Run>, start: Start, world: World<'_>) -> Result<Step, Erro
                 Phase::Guarding {
                     cascade: Cascade::new(workflow),
                     transition,
-                    told: FunctionResults::new(),
+                    answers: FunctionResults::new(),
                 },
             )
         }
@@ -184,7 +191,7 @@ fn fire(
         Phase::Guarding {
             cascade: Cascade::new(workflow),
             transition,
-            told: FunctionResults::new(),
+            answers: FunctionResults::new(),
         },
     )
 }
@@ -194,71 +201,11 @@ fn drop_it(mut run: Box<Run>) -> Result<Step, Error> {
     settled(run)
 }
 
-/// The result of a criterion, as far as it is known.
-enum Considering {
-    Done(Considered),
-    Ask(Call, u32),
-    /// The criterion cannot be evaluated.
-    Unknown(Error),
-}
-
-fn consider(
-    run: &Run,
-    condition: &Condition,
-    told: &FunctionResults,
-    world: World<'_>,
-    name: &str,
-    asker: impl FnOnce(&Function) -> Call,
-) -> Result<Considering, Error> {
-    let mut trace = Trace::default();
-    let facts = run.facts(world.schema, condition);
-    let verdict = match world.meter {
-        None => condition.judge(facts, told, Some(&mut trace)),
-        Some(meter) => condition
-            .judge_within(facts, told, Some(&mut trace), meter)
-            .map_err(|halt| Error::Halted {
-                of: name.to_owned(),
-                halt,
-            })?,
-    };
-    Ok(match verdict {
-        Verdict::Asks(function) => match &function.unknown {
-            Some(why) => Considering::Unknown(Error::UnknownCriterion {
-                guarded: name.to_owned(),
-                why: why.clone(),
-            }),
-            None => Considering::Ask(asker(function), function.index),
-        },
-        verdict @ (Verdict::Holds | Verdict::Fails) => {
-            let held = matches!(verdict, Verdict::Holds);
-            Considering::Done(Considered::new(name, held, trace, condition, told))
-        }
-    })
-}
-
-fn criterion_call(
-    function: &Function,
-    target: Target,
-    workflow: &WorkflowName,
-    transition_context: Option<TransitionContext>,
-) -> Call {
-    Call {
-        callee: Callee::Criterion {
-            name: function.name.clone(),
-            target,
-        },
-        settings: function.call.clone(),
-        workflow: workflow.clone(),
-        transition_context,
-        scope: Scope::Inside,
-    }
-}
-
 /// `workflow-engine.md` §7.1: the first active workflow whose criterion holds, else the built-in.
 fn choose(
     mut run: Box<Run>,
     at: usize,
-    told: FunctionResults,
+    answers: FunctionResults,
     world: World<'_>,
     warnings: &mut Vec<String>,
 ) -> Result<Step, Error> {
@@ -268,15 +215,19 @@ fn choose(
     let considered = match &workflow.criterion {
         None => None,
         Some(criterion) => {
-            let considering =
-                consider(&run, criterion, &told, world, workflow.name.as_str(), |f| {
-                    criterion_call(f, Target::Workflow, &workflow.name, None)
-                })?;
+            let considering = consider(
+                &run,
+                criterion,
+                &answers,
+                world,
+                workflow.name.as_str(),
+                |f| criterion_call(f, Target::Workflow, &workflow.name, None),
+            )?;
             match considering {
                 Considering::Done(considered) => Some(considered),
                 Considering::Unknown(error) => return Err(error),
-                Considering::Ask(call, function) => {
-                    let phase = Phase::Choosing { at, told };
+                Considering::Dispatch(call, function) => {
+                    let phase = Phase::Choosing { at, answers };
                     return ask(run, call, Asked::Function(function), phase);
                 }
             }
@@ -287,7 +238,7 @@ fn choose(
             run.note(Entry::Skipped(considered));
             let phase = Phase::Choosing {
                 at: at + 1,
-                told: FunctionResults::new(),
+                answers: FunctionResults::new(),
             };
             go(run, phase)
         }
@@ -381,64 +332,12 @@ fn named(run: &Run, workflow: &Workflow, name: &TransitionName) -> Result<usize,
     }
 }
 
-/// The result of a transition's guard.
-enum Guard {
-    Open,
-    Closed(Option<Box<str>>),
-    Ask(Call, u32),
-    Unknown(Error),
-}
-
-fn guard_of(
-    run: &mut Run,
-    cascade: &Cascade,
-    transition: &Transition,
-    told: &FunctionResults,
-    world: World<'_>,
-) -> Result<Guard, Error> {
-    let Some(criterion) = &transition.criterion else {
-        return Ok(Guard::Open);
-    };
-    let name = transition.name.as_str();
-    let considering = consider(run, criterion, told, world, name, |function| {
-        let transition_context = transition_context(&run.state, transition);
-        criterion_call(
-            function,
-            Target::Transition,
-            &cascade.workflow.name,
-            Some(transition_context),
-        )
-    })?;
-    Ok(match considering {
-        Considering::Ask(call, function) => Guard::Ask(call, function),
-        Considering::Unknown(error) => Guard::Unknown(error),
-        Considering::Done(considered) => {
-            let held = considered.held;
-            run.note(Entry::Considered(considered));
-            if held {
-                Guard::Open
-            } else {
-                let mut said = told.values().rev().filter(|judgement| !judgement.matches);
-                Guard::Closed(said.find_map(|judgement| judgement.reason.clone()))
-            }
-        }
-    })
-}
-
-pub(super) fn transition_context(from: &StateName, transition: &Transition) -> TransitionContext {
-    TransitionContext {
-        transition: transition.name.clone(),
-        from: from.clone(),
-        to: transition.next.clone(),
-    }
-}
-
 /// The guard of a requested transition.
 fn guard(
     mut run: Box<Run>,
     cascade: Cascade,
     transition: usize,
-    told: FunctionResults,
+    answers: FunctionResults,
     world: World<'_>,
 ) -> Result<Step, Error> {
     let workflow = Arc::clone(&cascade.workflow);
@@ -446,7 +345,7 @@ fn guard(
         .state(&run.state)
         .and_then(|state| state.transitions.get(transition))
         .ok_or(Error::Misfit("a transition that does not exist"))?;
-    match guard_of(&mut run, &cascade, guarded, &told, world)? {
+    match guard_of(&mut run, &cascade, guarded, &answers, world)? {
         Guard::Open => {
             if run.record.start == StartKind::Timer {
                 run.note(Entry::Fired {
@@ -475,11 +374,11 @@ fn guard(
             transition: guarded.name.clone(),
             reason,
         }),
-        Guard::Ask(call, function) => {
+        Guard::Dispatch(call, function) => {
             let phase = Phase::Guarding {
                 cascade,
                 transition,
-                told,
+                answers,
             };
             ask(run, call, Asked::Function(function), phase)
         }
@@ -488,7 +387,7 @@ fn guard(
 }
 
 /// Enters a state, within limits (`workflow-engine.md` §7.6).
-fn enter(run: Box<Run>, mut cascade: Cascade, world: World<'_>) -> Result<Step, Error> {
+pub(super) fn enter(run: Box<Run>, mut cascade: Cascade, world: World<'_>) -> Result<Step, Error> {
     if cascade.steps == world.limits.depth {
         return Err(Error::TooDeep {
             state: run.state,
@@ -510,7 +409,7 @@ fn enter(run: Box<Run>, mut cascade: Cascade, world: World<'_>) -> Result<Step, 
         Phase::Cascading {
             cascade,
             at: 0,
-            told: FunctionResults::new(),
+            answers: FunctionResults::new(),
         },
     )
 }
@@ -520,7 +419,7 @@ fn cascade_on(
     mut run: Box<Run>,
     cascade: Cascade,
     at: usize,
-    mut told: FunctionResults,
+    mut answers: FunctionResults,
     world: World<'_>,
 ) -> Result<Step, Error> {
     let workflow = Arc::clone(&cascade.workflow);
@@ -531,7 +430,7 @@ fn cascade_on(
         if !transition.is_automated() {
             continue;
         }
-        match guard_of(&mut run, &cascade, transition, &told, world)? {
+        match guard_of(&mut run, &cascade, transition, &answers, world)? {
             Guard::Open => {
                 return go(
                     run,
@@ -542,13 +441,13 @@ fn cascade_on(
                     },
                 );
             }
-            Guard::Closed(_) => told.clear(),
+            Guard::Closed(_) => answers.clear(),
             Guard::Unknown(error) => return Err(error),
-            Guard::Ask(call, function) => {
+            Guard::Dispatch(call, function) => {
                 let phase = Phase::Cascading {
                     cascade,
                     at: index,
-                    told,
+                    answers,
                 };
                 return ask(run, call, Asked::Function(function), phase);
             }
@@ -558,100 +457,4 @@ fn cascade_on(
     run.note(Entry::Settled { state });
     cancel_left_behind(&mut run);
     go(run, Phase::Arming { workflow, at: 0 })
-}
-
-/// Runs the next processor of a transition, or moves once all have run.
-fn take(
-    mut run: Box<Run>,
-    cascade: Cascade,
-    transition: usize,
-    processor: usize,
-    world: World<'_>,
-) -> Result<Step, Error> {
-    let workflow = Arc::clone(&cascade.workflow);
-    let taken = workflow
-        .state(&run.state)
-        .and_then(|state| state.transitions.get(transition))
-        .ok_or(Error::Misfit("a transition that does not exist"))?;
-    let Some(next) = taken.processors.get(processor) else {
-        let entry = Entry::Moved {
-            transition: taken.name.to_string(),
-            from: run.state.to_string(),
-            to: taken.next.to_string(),
-        };
-        run.note(entry);
-        run.state = taken.next.clone();
-        return enter(run, cascade, world);
-    };
-    match &next.task {
-        Task::Internalized => Err(Error::Internalized {
-            processor: next.name.clone(),
-        }),
-        Task::Call { mode, call } => {
-            let call = Call {
-                callee: Callee::Processor(next.name.clone()),
-                settings: call.clone(),
-                workflow: cascade.workflow.name.clone(),
-                transition_context: Some(transition_context(&run.state, taken)),
-                scope: scope(*mode),
-            };
-            let phase = Phase::Taking {
-                cascade,
-                transition,
-                processor,
-            };
-            ask(run, call, Asked::Processor, phase)
-        }
-        Task::OnRuns(task) => {
-            let call = RunsCall {
-                processor: next.name.clone(),
-                task: Arc::clone(task),
-                transition_context: transition_context(&run.state, taken),
-            };
-            let phase = Phase::Taking {
-                cascade,
-                transition,
-                processor,
-            };
-            ask_of_runs(run, call, phase)
-        }
-        Task::Timer {
-            transition: later,
-            delay,
-            timeout,
-        } => {
-            run.note(Entry::Called(CallRecord {
-                name: next.name.to_string(),
-                mode: Some(SCHEDULED.to_owned()),
-                ..CallRecord::default()
-            }));
-            run.pending.push(Timer {
-                kind: TimerKind::Processor,
-                state: taken.next.clone(),
-                transition: later.clone(),
-                due: world.now.after(*delay),
-                timeout: *timeout,
-            });
-            go(
-                run,
-                Phase::Taking {
-                    cascade,
-                    transition,
-                    processor: processor + 1,
-                },
-            )
-        }
-    }
-}
-
-/// Recorded instead of an execution mode for a processor that arms a timer.
-const SCHEDULED: &str = "SCHEDULED";
-
-const fn scope(mode: Mode) -> Scope {
-    match mode {
-        Mode::Sync | Mode::AsyncSameTx => Scope::Inside,
-        Mode::AsyncNewTx => Scope::Savepoint,
-        Mode::CommitBeforeDispatch { joins } => Scope::Boundary { joins },
-        Mode::Crossover { after } => Scope::Crossover { after },
-    }
 }

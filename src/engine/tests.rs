@@ -5,7 +5,7 @@ use std::{cell::RefCell, sync::Arc};
 use proptest::prelude::*;
 
 use super::*;
-use crate::callout::Reply;
+use crate::dispatch::Reply;
 use crate::entity::Document;
 use crate::error::{Code, Coded as _};
 use crate::id::{EntityId, ModelKey, TransactionId};
@@ -47,7 +47,7 @@ impl Machine {
     fn drive(
         &self,
         run: Run,
-        mut answer: impl FnMut(&Call) -> Result<Answer, CallError>,
+        mut answer: impl FnMut(&Dispatch) -> Result<Answer, DispatchError>,
     ) -> Result<Run, Error> {
         let mut run = Box::new(run);
         let mut input = Input::Go;
@@ -58,9 +58,9 @@ impl Machine {
                 Next::Go => Input::Go,
                 Next::OnRuns(call) => Input::Answered(Box::new(Answered::of_runs(&call, 0))),
                 Next::Settled => return Ok(*run),
-                Next::Call(call) => Input::Answered(Box::new(Answered {
+                Next::Dispatch(call) => Input::Answered(Box::new(Answered {
                     result: answer(&call),
-                    record: CallRecord::default(),
+                    record: DispatchRecord::default(),
                 })),
             };
         }
@@ -215,9 +215,9 @@ fn a_failing_call_fails_the_run_with_its_code() {
     let machine = Machine::of(&[&two_states(
         r#""manual":false,"processors":[{"name":"p","executionMode":"SYNC"}]"#,
     )]);
-    for (failure, code, told) in [
+    for (failure, code, message) in [
         (
-            CallError::Rejected {
+            DispatchError::Rejected {
                 message: "no stock".to_owned(),
                 warnings: vec![],
             },
@@ -225,17 +225,17 @@ fn a_failing_call_fails_the_run_with_its_code() {
             "processor p failed: processor dispatch failed: no stock",
         ),
         (
-            CallError::TimedOut { after_ms: 7 },
+            DispatchError::TimedOut { after_ms: 7 },
             Code::WorkflowFailed,
             "DISPATCH_TIMEOUT: processor dispatch timed out after 7ms",
         ),
         (
-            CallError::Disconnected,
+            DispatchError::Disconnected,
             Code::ComputeMemberDisconnected,
             "compute member disconnected during processor dispatch",
         ),
         (
-            CallError::NoMember {
+            DispatchError::NoMember {
                 tags: "a".to_owned(),
             },
             Code::NoComputeMemberForTag,
@@ -246,7 +246,7 @@ fn a_failing_call_fails_the_run_with_its_code() {
             .drive(create("{}"), |_| Err(failure.clone()))
             .expect_err("fails");
         assert_eq!(error.code(), code);
-        assert!(error.to_string().starts_with(told), "{error}");
+        assert!(error.to_string().starts_with(message), "{error}");
     }
 }
 
@@ -317,7 +317,7 @@ fn answers_and_calls_must_fit() {
     let machine = Machine::of(&[]);
     let answered = Input::Answered(Box::new(Answered {
         result: Ok(processed(None)),
-        record: CallRecord::default(),
+        record: DispatchRecord::default(),
     }));
     assert_eq!(
         step(
@@ -394,9 +394,9 @@ fn a_run_that_is_resumed_still_arms_what_a_processor_before_had_asked_for() {
             "B":{"transitions":[{"name":"U","next":"A","manual":true}]}}}"#]);
     let mut run = Box::new(create("{}"));
     let suspended = loop {
-        let taken = step(run, Input::Go, machine.world(), &mut Vec::new()).expect("goes on");
+        let taken = step(run, Input::Go, machine.world(), &mut Vec::new()).expect("continues");
         run = taken.run;
-        if matches!(taken.next, Next::Call(_)) {
+        if matches!(taken.next, Next::Dispatch(_)) {
             break run.suspended().expect("in front of a processor");
         }
     };

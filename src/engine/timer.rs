@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use super::Error;
-use crate::callout::Reply;
 use crate::clock::Timestamp;
+use crate::dispatch::Reply;
 use crate::entity::{Document, Shape, Value};
 use crate::id::{FunctionName, StateName, TransitionName};
 

@@ -358,7 +358,7 @@ pub enum Shape<'a> {
     Number(&'a str),
     String(Cow<'a, str>),
     Array(Elements<'a>),
-    Object(Members<'a>),
+    Object(DocumentMembers<'a>),
 }
 
 impl<'a> Value<'a> {
@@ -404,7 +404,7 @@ impl<'a> Value<'a> {
             Kind::Number => Shape::Number(self.span(node)),
             Kind::Plain | Kind::Escaped => Shape::String(self.text(node)),
             Kind::Array => Shape::Array(Elements(within(node))),
-            Kind::Object => Shape::Object(Members(within(node))),
+            Kind::Object => Shape::Object(DocumentMembers(within(node))),
         }
     }
 
@@ -554,9 +554,9 @@ impl<'a> Iterator for Elements<'a> {
 
 /// The members of an object, in the order given.
 #[derive(Debug, Clone)]
-pub struct Members<'a>(Cursor<'a>);
+pub struct DocumentMembers<'a>(Cursor<'a>);
 
-impl<'a> Iterator for Members<'a> {
+impl<'a> Iterator for DocumentMembers<'a> {
     type Item = (Cow<'a, str>, Value<'a>);
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -681,7 +681,7 @@ mod tests {
         }
 
         #[test]
-        fn the_first_key_that_comes_again_is_told(keys in prop::collection::vec("[a-d]{0,3}", 0..60)) {
+        fn the_first_key_that_comes_again_is_reported(keys in prop::collection::vec("[a-d]{0,3}", 0..60)) {
             let members: Vec<_> = keys.iter().map(|key| format!("\"{key}\":0")).collect();
             let mut seen = HashSet::new();
             let doubled = keys.iter().find(|key| !seen.insert(*key));

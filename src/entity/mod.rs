@@ -15,7 +15,7 @@ mod scan;
 mod temporal;
 mod xml;
 
-pub use document::{Document, DocumentError, Elements, Json, Members, Shape, Value};
+pub use document::{Document, DocumentError, DocumentMembers, Elements, Json, Shape, Value};
 pub use image::{
     Actor, ActorKind, Change, ChangeKind, Changed, Image, Position, Sequence, UnknownActorKind,
 };

@@ -15,12 +15,12 @@ use super::{
 };
 use crate::error::Failure;
 
-type Members<'a> = BTreeMap<Cow<'a, str>, &'a RawValue>;
+type EventMembers<'a> = BTreeMap<Cow<'a, str>, &'a RawValue>;
 
 impl Event {
     /// Reads one event in JSON.
     pub fn from_json(text: &str) -> Result<Self, Rejected> {
-        let members: Members<'_> = serde_json::from_str(text).map_err(|error| Rejected {
+        let members: EventMembers<'_> = serde_json::from_str(text).map_err(|error| Rejected {
             id: "".into(),
             failure: Failure::malformed(format!("invalid CloudEvent: {error}")),
         })?;
@@ -129,7 +129,7 @@ pub fn batch_from_json(text: &str) -> Result<Vec<Result<Event, Rejected>>, Failu
         .collect())
 }
 
-fn read(members: &Members<'_>) -> Result<Event, Failure> {
+fn read(members: &EventMembers<'_>) -> Result<Event, Failure> {
     let required = |name: &str| {
         text_member(members, name)?
             .ok_or_else(|| Failure::malformed(format!("invalid CloudEvent: `{name}` is missing")))
@@ -159,7 +159,7 @@ fn read(members: &Members<'_>) -> Result<Event, Failure> {
     })
 }
 
-fn text_member(members: &Members<'_>, name: &str) -> Result<Option<String>, Failure> {
+fn text_member(members: &EventMembers<'_>, name: &str) -> Result<Option<String>, Failure> {
     match members.get(name) {
         None => Ok(None),
         Some(value) => serde_json::from_str(value.get())
@@ -190,7 +190,7 @@ fn attribute(name: &str, value: &RawValue) -> Result<Option<AttributeValue>, Fai
 }
 
 /// JSON data stays as it is written; text of another content type is the text itself.
-fn data(members: &Members<'_>) -> Result<Data, Failure> {
+fn data(members: &EventMembers<'_>) -> Result<Data, Failure> {
     if let Some(encoded) = text_member(members, "data_base64")? {
         let bytes = STANDARD.decode(encoded).map_err(|error| {
             Failure::malformed(format!(

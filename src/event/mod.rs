@@ -1,7 +1,7 @@
 //! The wire format: the `CloudEvents` envelope, the event types, their payloads.
 //!
 //! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::json`], [`crate::entity`],
-//! [`crate::callout`], [`crate::model`], [`crate::condition`], [`crate::workflow`],
+//! [`crate::dispatch`], [`crate::model`], [`crate::condition`], [`crate::workflow`],
 //! [`crate::engine`], [`crate::explain`].
 //! [`Event`] is our own envelope, because the SDK's is neither validating nor lossless: data is
 //! kept as the bytes that came. Conversions to the other forms are in [`proto`], [`json`] and
@@ -22,7 +22,7 @@ use http::HeaderMap;
 use crate::error::Failure;
 use crate::id::MessageId;
 
-pub use crate::callout::Trace;
+pub use crate::dispatch::Trace;
 pub use kind::EventType;
 
 /// The extension attribute that joins a request to an open transaction (`grpc.md` §10).

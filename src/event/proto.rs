@@ -63,7 +63,7 @@ struct IdOnly {
 }
 
 impl Event {
-    /// Reads the protobuf form. What cannot be read says what it was, as far as that can be told.
+    /// Reads the protobuf form. What cannot be read says what it was, as far as that is known.
     pub fn decode(message: Bytes) -> Result<Self, Rejected> {
         match CloudEvent::decode(message.clone()) {
             Ok(event) => Self::try_from(event),

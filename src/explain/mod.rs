@@ -1,6 +1,6 @@
 //! Why an entity did or did not move.
 //!
-//! May use: [`crate::id`], [`crate::callout`], [`crate::condition`], [`crate::workflow`],
+//! May use: [`crate::id`], [`crate::dispatch`], [`crate::condition`], [`crate::workflow`],
 //! [`crate::engine`].
 //! Must not: change anything, or call a member. The past is read from a decision record; the future
 //! is found by driving the engine as far as it goes without a member.
@@ -9,11 +9,11 @@ mod node;
 
 use std::sync::Arc;
 
-use crate::callout::{Callee, TransitionContext};
 use crate::condition::{Condition, Facts, FunctionResults, Meter, Trace, Verdict};
+use crate::dispatch::{Callee, TransitionContext};
 use crate::engine::{
-    self, Answered, Call, CallRecord, Considered, Entry, Input, Next, Reason, Run, RunRecord,
-    StartKind, World,
+    self, Answered, Considered, Dispatch, DispatchRecord, Entry, Input, Next, Reason, Run,
+    RunRecord, StartKind, World,
 };
 use crate::id::{StateName, TransitionName};
 use crate::workflow::{Trigger, Workflow, WorkflowSet};
@@ -140,10 +140,10 @@ fn guard(
         };
     };
     let mut trace = Trace::default();
-    let told = FunctionResults::new();
+    let explanation = FunctionResults::new();
     let verdict = match meter {
-        None => Ok(criterion.judge(facts, &told, Some(&mut trace))),
-        Some(meter) => criterion.judge_within(facts, &told, Some(&mut trace), meter),
+        None => Ok(criterion.evaluate(facts, &explanation, Some(&mut trace))),
+        Some(meter) => criterion.evaluate_within(facts, &explanation, Some(&mut trace), meter),
     };
     let (held, asked) = match verdict {
         Ok(Verdict::Holds) => (Some(true), None),
@@ -179,9 +179,10 @@ pub fn foresee(run: Run, world: World<'_>) -> RunExplanation {
         let before = run.clone();
         match engine::step(run, input, world, &mut Vec::new()) {
             Err(error) => {
-                let mut told = tell(&before.finish().record, world.workflows, |_| None);
-                told.stopped = Some(error.to_string());
-                return told;
+                let mut explanation =
+                    explain_run(&before.finish().record, world.workflows, |_| None);
+                explanation.stopped = Some(error.to_string());
+                return explanation;
             }
             Ok(step) => {
                 run = step.run;
@@ -189,11 +190,14 @@ pub fn foresee(run: Run, world: World<'_>) -> RunExplanation {
                     Next::Go => Input::Go,
                     // It changes nothing of the entity.
                     Next::OnRuns(call) => Input::Answered(Box::new(Answered::of_runs(&call, 0))),
-                    Next::Settled => return tell(&run.finish().record, world.workflows, |_| None),
-                    Next::Call(call) => {
-                        let mut told = tell(&run.finish().record, world.workflows, |_| None);
-                        told.stop_at(&call);
-                        return told;
+                    Next::Settled => {
+                        return explain_run(&run.finish().record, world.workflows, |_| None);
+                    }
+                    Next::Dispatch(call) => {
+                        let mut explanation =
+                            explain_run(&run.finish().record, world.workflows, |_| None);
+                        explanation.stop_at(&call);
+                        return explanation;
                     }
                 };
             }
@@ -214,7 +218,7 @@ impl RunExplanation {
     }
 
     /// No member is called, so the run stops at the call.
-    fn stop_at(&mut self, call: &Call) {
+    fn stop_at(&mut self, call: &Dispatch) {
         let name = call.callee.name();
         let mut what = match &call.callee {
             Callee::Processor(_) => format!("processor {name} would be called"),
@@ -244,7 +248,7 @@ impl RunExplanation {
 
 /// The content of a record, with the criteria of the workflows it names by hash, or else of those
 /// in force.
-pub fn tell(
+pub fn explain_run(
     record: &RunRecord,
     workflows: &WorkflowSet,
     find: impl Fn(&str) -> Option<Arc<Workflow>>,
@@ -257,7 +261,7 @@ pub fn tell(
             .find(|workflow| workflow.name.as_str() == name)
             .or_else(|| Some(Workflow::built_in()).filter(|it| it.name.as_str() == name))
     };
-    let mut told = RunExplanation {
+    let mut explanation = RunExplanation {
         start: record.start,
         asked: record.asked.clone(),
         workflow: None,
@@ -273,7 +277,7 @@ pub fn tell(
             Entry::Skipped(considered) => {
                 let workflow = named(&considered.name);
                 let criterion = workflow.as_ref().and_then(|it| it.criterion.as_ref());
-                told.skipped.push(past(considered, criterion));
+                explanation.skipped.push(past(considered, criterion));
             }
             Entry::Chosen {
                 workflow,
@@ -281,11 +285,11 @@ pub fn tell(
                 why,
             } => {
                 governing = find(hash).or_else(|| named(workflow));
-                told.workflow = Some((workflow.clone(), because(why)));
+                explanation.workflow = Some((workflow.clone(), because(why)));
             }
             Entry::Ungoverned { state } => {
-                told.settled = Some(state.clone());
-                told.stopped = Some(format!("no workflow contains state {state}"));
+                explanation.settled = Some(state.clone());
+                explanation.stopped = Some(format!("no workflow contains state {state}"));
             }
             Entry::Considered(considered) => {
                 let state = state_at(&record.entries[index..]);
@@ -309,25 +313,25 @@ pub fn tell(
             } => {
                 step.state = Some(from.clone());
                 step.took = Some((transition.clone(), to.clone()));
-                told.steps.push(std::mem::take(&mut step));
+                explanation.steps.push(std::mem::take(&mut step));
             }
             Entry::Settled { state } => {
                 step.state = Some(state.clone());
-                told.settled = Some(state.clone());
+                explanation.settled = Some(state.clone());
             }
             Entry::Expired { transition, .. } => {
-                told.stopped = Some(format!(
+                explanation.stopped = Some(format!(
                     "transition {transition} expired, because it was too late"
                 ));
             }
             Entry::Declined { transition, state } => {
                 step.state = Some(state.clone());
-                told.stopped = Some(format!(
+                explanation.stopped = Some(format!(
                     "transition {transition} was due and its criterion did not match"
                 ));
             }
             Entry::Aborted { expected, .. } => {
-                told.stopped = Some(format!(
+                explanation.stopped = Some(format!(
                     "`ifMatch` named transaction {expected}, which did not write the newest version"
                 ));
             }
@@ -338,21 +342,21 @@ pub fn tell(
         }
     }
     if !step.considered.is_empty() || !step.calls.is_empty() || step.state.is_some() {
-        told.steps.push(step);
+        explanation.steps.push(step);
     }
-    told
+    explanation
 }
 
-fn called(call: &CallRecord) -> String {
-    let told = match (&call.failure, call.mode.as_deref()) {
+fn called(call: &DispatchRecord) -> String {
+    let explanation = match (&call.failure, call.mode.as_deref()) {
         (Some(failure), _) => failure.clone(),
         (None, Some("RUN")) => format!("a run started by processor {}", call.name),
         (None, Some("SIGNAL")) => format!("a signal sent by processor {}", call.name),
         (None, _) => format!("{} succeeded", call.name),
     };
     match call.attempts {
-        0 | 1 => told,
-        attempts => format!("{told} ({attempts} attempts)"),
+        0 | 1 => explanation,
+        attempts => format!("{explanation} ({attempts} attempts)"),
     }
 }
 

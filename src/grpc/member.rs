@@ -2,8 +2,8 @@
 
 use serde_json::{Value, value::RawValue};
 
-use crate::callout::{CriterionResult, Reply};
 use crate::compute::{Rejection, Request, Response, Work};
+use crate::dispatch::{CriterionResult, Reply};
 use crate::entity::Document;
 use crate::error::Failure;
 use crate::event::{
@@ -23,7 +23,7 @@ pub(super) const DISPATCH_KEY: &str = "dispatchkey";
 /// A call as an event.
 pub(super) fn call(request: &Request) -> Event {
     let work: &Work = &request.work;
-    let json = compute::call(&compute::Call {
+    let json = compute::dispatch(&compute::Dispatch {
         call: request.call,
         entity: work.entity,
         transaction: work.transaction,
@@ -132,7 +132,7 @@ fn reply(kind: EventType, answer: &compute::Answer<'_>) -> Result<Reply, Rejecti
             let end = reason.floor_char_boundary(REASON_MAX);
             reason[..end].into()
         });
-        return Ok(Reply::Judged(CriterionResult {
+        return Ok(Reply::Evaluated(CriterionResult {
             matches: answer.matches == Some(true),
             reason,
         }));

@@ -100,7 +100,7 @@ impl Method {
             Ok(Answer::Many(events) | Answer::Page(events, _)) => events
                 .map(move |item| match item {
                     Ok(success) => Ok(success.into_event(&id, route.response).into()),
-                    // Some have been sent already: only the status can tell.
+                    // Some have been sent already: only the status can say so.
                     Err(failure) if failure.code() == Code::Unauthorized => {
                         Err(Status::unauthenticated(failure.message()))
                     }

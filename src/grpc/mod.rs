@@ -1,6 +1,6 @@
 //! The gRPC service: bytes in, bytes out.
 //!
-//! May use: [`crate::id`], [`crate::error`], [`crate::entity`], [`crate::callout`],
+//! May use: [`crate::id`], [`crate::error`], [`crate::entity`], [`crate::dispatch`],
 //! [`crate::auth`], [`crate::cluster`], [`crate::compute`], [`crate::event`], [`crate::operation`].
 //! Domain errors are in-band, with status `OK`; statuses are for the transport and for requests
 //! that could not be read (`grpc.md` §14).

@@ -6,10 +6,10 @@ use serde_json::value::RawValue;
 use tracing::debug;
 
 use super::member::{AUTH_CLAIMS, AUTH_ID, AUTH_TYPE, DISPATCH_KEY};
-use crate::callout::{Callee, TransitionContext};
 use crate::compute::tasks::{
     Answered, Delivery, Dispatch, Form, OfRun, Sent, TaskMembership, TaskSpec,
 };
+use crate::dispatch::{Callee, TransitionContext};
 use crate::entity::{Image, Json};
 use crate::error::Failure;
 use crate::event::{
@@ -105,7 +105,7 @@ fn processor(delivery: &Delivery) -> String {
         transition: None,
         workflow: None,
     };
-    compute::call(&compute::Call {
+    compute::dispatch(&compute::Dispatch {
         call: delivery.call,
         entity: EntityId::NIL,
         transaction: None,

@@ -7,7 +7,7 @@ use crate::auth::Permission;
 use crate::dialect::{Rule, flo, saga};
 use crate::error::{Code, Retry};
 use crate::operation::{Access, Answers, ROUTES, Route};
-use crate::telemetry::measure::METRICS;
+use crate::telemetry::described::METRICS;
 
 /// The table that replaces a placeholder of that name.
 pub(super) fn table(name: &str, facts: &Facts) -> Option<String> {

@@ -263,10 +263,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_violation_is_told_with_its_place() {
+    fn every_violation_is_reported_with_its_place() {
         let sample = r#"{"sku":"A","qty":3,"tags":["x"],"dims":{"w":1.5},"lines":[{"n":1}],"on":true,"day":"2024-01-01"}"#;
         let schema = Schema::infer(&Document::parse(sample).expect("JSON"));
-        for (document, told) in [
+        for (document, expected) in [
             (sample, ""),
             ("{}", ""),
             (
@@ -294,12 +294,12 @@ mod tests {
         ] {
             let document = Document::parse(document).expect(document);
             let found = violations(&schema, &document, Compat::Documented);
-            assert_eq!(found.to_string(), told, "{document:?}");
+            assert_eq!(found.to_string(), expected, "{document:?}");
         }
     }
 
     #[test]
-    fn times_and_texts_are_told_apart_by_profile() {
+    fn times_and_texts_are_distinguished_by_profile() {
         let schema = |sample: &str| Schema::infer(&Document::parse(sample).expect(sample));
         for (declared, given) in [("x", "2024"), ("2024", "n/a"), ("2024-01-01", "12:30")] {
             let schema = schema(&format!("{{\"a\":\"{declared}\"}}"));

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::{
-    schema::{Members, Node, Schema},
+    schema::{Node, Schema, SchemaMembers},
     types::{DataType, Types},
 };
 
@@ -46,7 +46,7 @@ impl Schema {
             })?;
             let node = Node {
                 types,
-                members: is_object.then(Members::default),
+                members: is_object.then(SchemaMembers::default),
                 element: None,
             };
             open.push((name, node));

@@ -10,7 +10,7 @@ use std::{fmt, fmt::Write as _};
 use super::{
     check::{LISTED_MAX, expected_kind},
     infer::seen,
-    schema::{Members, Node, Schema},
+    schema::{Node, Schema, SchemaMembers},
     types::{DataType, Types},
 };
 use crate::compat::Compat;
@@ -24,7 +24,7 @@ pub enum ChangeLevel {
     ArrayLength,
     /// Elements of lists may have other types.
     ArrayElements,
-    /// Members may have other types.
+    /// SchemaMembers may have other types.
     Type,
     /// There may be new fields.
     Structural,
@@ -299,13 +299,13 @@ impl Comparison {
         fits
     }
 
-    fn members(&mut self, known: &Node, found: Members, slot: Slot) -> Option<Members> {
+    fn members(&mut self, known: &Node, found: SchemaMembers, slot: Slot) -> Option<SchemaMembers> {
         let Some(declared) = &known.members else {
             let fits = self.replaces_null(known, "object", slot);
             let settled = |(name, node): (_, Node)| (name, node.settled());
             return fits.then(|| found.into_iter().map(settled).collect());
         };
-        let mut new = Members::default();
+        let mut new = SchemaMembers::default();
         for (name, node) in found {
             let step = |path: &mut String| {
                 if !path.is_empty() {

@@ -30,7 +30,7 @@ pub use check::{Violation, Violations};
 pub use codec::CodecError;
 pub use export::{json_schema, simple_view};
 pub use level::{ChangeLevel, Excess, Extension};
-pub use schema::{Members, Node, Schema};
+pub use schema::{Node, Schema, SchemaMembers};
 pub use types::{DataType, Types};
 pub use unique::{InvalidKeys, InvalidValue, KeyDefinition, KeyValue, UniqueKeys};
 pub use view::{SimpleView, ViewError};

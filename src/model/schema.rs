@@ -41,16 +41,16 @@ impl Schema {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Node {
     pub types: Types,
-    pub members: Option<Members>,
+    pub members: Option<SchemaMembers>,
     pub element: Option<Box<Self>>,
 }
 
 /// The members of an object in name order. They are looked up for each member of each document, so
 /// by hash: that takes a third of a tree's time (measured).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Members(IndexMap<Arc<str>, Node, RandomState>);
+pub struct SchemaMembers(IndexMap<Arc<str>, Node, RandomState>);
 
-impl Members {
+impl SchemaMembers {
     pub fn get(&self, name: &str) -> Option<&Node> {
         self.0.get(name)
     }
@@ -73,7 +73,7 @@ impl Members {
     }
 }
 
-impl Extend<(Arc<str>, Node)> for Members {
+impl Extend<(Arc<str>, Node)> for SchemaMembers {
     /// Adds members, and merges those that exist.
     fn extend<T: IntoIterator<Item = (Arc<str>, Node)>>(&mut self, members: T) {
         for (name, node) in members {
@@ -91,7 +91,7 @@ impl Extend<(Arc<str>, Node)> for Members {
     }
 }
 
-impl FromIterator<(Arc<str>, Node)> for Members {
+impl FromIterator<(Arc<str>, Node)> for SchemaMembers {
     fn from_iter<T: IntoIterator<Item = (Arc<str>, Node)>>(members: T) -> Self {
         let mut all = Self::default();
         all.extend(members);
@@ -99,7 +99,7 @@ impl FromIterator<(Arc<str>, Node)> for Members {
     }
 }
 
-impl IntoIterator for Members {
+impl IntoIterator for SchemaMembers {
     type Item = (Arc<str>, Node);
     type IntoIter = map::IntoIter<Arc<str>, Node>;
 
@@ -108,7 +108,7 @@ impl IntoIterator for Members {
     }
 }
 
-impl<'a> IntoIterator for &'a Members {
+impl<'a> IntoIterator for &'a SchemaMembers {
     type Item = (&'a Arc<str>, &'a Node);
     type IntoIter = map::Iter<'a, Arc<str>, Node>;
 

@@ -389,27 +389,27 @@ mod tests {
         r#"{"a":1,"b":"x","o":{"c":true},"l":[{"d":1}],"t":["x"],"name with spaces":1,"p.q":1}"#;
 
     #[test]
-    fn a_value_is_told_in_words_unless_it_is_long() {
+    fn a_value_is_shown_in_words_unless_it_is_long() {
         let fields = ["$.a", "$.b", "$.c"].map(str::to_owned).to_vec();
         let key = KeyDefinition {
             id: "k".to_owned(),
             fields,
         };
         let keys = read(&[key]).expect("a key");
-        let told = |document: &str| {
+        let expected = |document: &str| {
             let document = Document::parse(document).expect("a document");
             keys.describe(&keys.values(&document).expect("values")[0])
         };
         assert_eq!(
-            told(r#"{"a":"x\"y","b":2.50,"c":false}"#),
+            expected(r#"{"a":"x\"y","b":2.50,"c":false}"#),
             r#"$.a = "x\"y", $.b = 2.5, $.c = false"#
         );
         assert_eq!(
-            told(r#"{"a":-0.0,"b":12000,"c":1e300}"#),
+            expected(r#"{"a":-0.0,"b":12000,"c":1e300}"#),
             "$.a = 0, $.b = 12000, $.c = 0.1e301"
         );
         let long = format!(r#"{{"a":"{}","b":1,"c":true}}"#, "x".repeat(100));
-        assert_eq!(told(&long), "$.a = …, $.b = …, $.c = …");
+        assert_eq!(expected(&long), "$.a = …, $.b = …, $.c = …");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    schema::{Members, Node, Schema},
+    schema::{Node, Schema, SchemaMembers},
     types::{DataType, Types},
 };
 use crate::entity::DEPTH_MAX;
@@ -56,7 +56,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn members(&mut self, path: &str, depth: usize) -> Result<Members, ViewError> {
+    fn members(&mut self, path: &str, depth: usize) -> Result<SchemaMembers, ViewError> {
         let (path, bucket) = self
             .view
             .get_key_value(path)

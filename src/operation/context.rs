@@ -33,7 +33,7 @@ use crate::registry::Registry;
 use crate::runtime::{Initiator, Promise, Runtime, Session};
 use crate::search::Jobs;
 use crate::storage::{
-    self, Attribution, Committed, Definitions, ModelChange, NodeRow, Outcome, Storage,
+    self, Attribution, Committed, Definitions, ModelChange, NodeRow, Storage, StoredOutcome,
 };
 use crate::telemetry::Telemetry;
 
@@ -52,7 +52,7 @@ pub struct Services {
     /// Who does tasks.
     pub channels: Channels,
     /// Every request in flight, of any API.
-    pub in_work: TaskTracker,
+    pub in_flight: TaskTracker,
     /// Cancelled when the server begins to stop; endless answers end then.
     pub stopping: CancellationToken,
     /// The idempotency keys of requests in flight.
@@ -96,7 +96,7 @@ pub struct Context {
     is_routed: bool,
     /// The bytes of the request, for as long as it is worked on.
     _hold: Option<Arc<Hold>>,
-    _in_work: TaskTrackerToken,
+    _in_flight: TaskTrackerToken,
 }
 
 impl Context {
@@ -123,7 +123,7 @@ impl Context {
             promised: None,
             is_routed: false,
             _hold: None,
-            _in_work: services.in_work.token(),
+            _in_flight: services.in_flight.token(),
         }
     }
 
@@ -357,7 +357,7 @@ impl Context {
         &self,
         answer: &A,
         warnings: &[String],
-    ) -> Option<Outcome> {
+    ) -> Option<StoredOutcome> {
         let promised = self.promised.as_deref()?;
         let text = answer::text(&self.request, warnings, answer);
         Some(promised.outcome(self, &text))
@@ -373,8 +373,8 @@ impl Context {
     }
 
     /// Tasks that continue without the caller.
-    pub(super) const fn in_work(&self) -> &TaskTracker {
-        &self.services.in_work
+    pub(super) const fn in_flight(&self) -> &TaskTracker {
+        &self.services.in_flight
     }
 
     pub const fn jobs(&self) -> &Jobs {

@@ -19,7 +19,7 @@ use crate::workflow::{CyclePolicy, Entry, Error, ImportMode, Workflow, check_cyc
 /// How often an import that met another one is tried again.
 const ATTEMPTS: usize = 5;
 
-/// How many warnings are told.
+/// How many warnings are returned.
 const WARNINGS_MAX: usize = 100;
 
 pub(super) struct ImportWorkflows {
@@ -71,7 +71,7 @@ impl Operation for ImportWorkflows {
             }
             warnings.push(format!("unknown member `{member}` is ignored"));
         }
-        // What is wrong with them is told only once the model is known to exist.
+        // What is wrong with them is reported only once the model is known to exist.
         let given = self.definitions;
         let mut reading_warnings = Vec::new();
         let read = reading(&cx, move || {
@@ -100,13 +100,13 @@ impl Operation for ImportWorkflows {
                 .iter()
                 .map(|entry| entry.workflow.name.to_string())
                 .collect();
-            let mut told = warnings.clone();
-            told.extend(never_chosen);
+            let mut shown = warnings.clone();
+            shown.extend(never_chosen);
             let schema = &definitions.model.schema;
             for entry in &workflows {
-                told.extend(entry.workflow.review(Some(schema)));
+                shown.extend(entry.workflow.review(Some(schema)));
             }
-            cut(&mut told);
+            cut(&mut shown);
             let imported = workflow::Imported {
                 model_id: AsText(self.model.id()),
                 workflows: names,
@@ -115,13 +115,16 @@ impl Operation for ImportWorkflows {
                 seen: definitions.workflow_revision,
                 workflows: merged,
             };
-            match cx.change_model(&self.model, change, &imported, &told).await {
-                // Another import came between; this one is judged against what it left.
+            match cx
+                .change_model(&self.model, change, &imported, &shown)
+                .await
+            {
+                // Another import came between; this one is validated against what it left.
                 Err(storage::Error::Conflict) if attempt < ATTEMPTS => {}
                 Err(error) => return Err(error.into()),
                 Ok(_) => {
                     info!(model = %self.model, ?mode, workflows = ?imported.workflows, "workflows imported");
-                    return Ok(Output::One(imported, told));
+                    return Ok(Output::One(imported, shown));
                 }
             }
         }
@@ -150,7 +153,7 @@ fn cut(warnings: &mut Vec<String>) {
     }
 }
 
-/// Reads all definitions, so that everything that is wrong is told at once. What is no definition
+/// Reads all definitions, so that everything that is wrong is reported at once. What is no definition
 /// at all is a malformed request.
 fn read(
     given: &[Box<RawValue>],

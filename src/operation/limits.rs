@@ -71,7 +71,7 @@ struct InFlight {
 
 /// The place of a request in flight; dropping it leaves it to another.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct RequestSlot {
     tenants: Arc<Inner>,
     tenant: Tenant,
     is_live: bool,
@@ -114,7 +114,7 @@ impl Tenants {
 
 /// Admits a request, or returns the limit that its tenant has reached. The request holds its place,
 /// if places are counted, until that is dropped.
-pub(super) fn admit(cx: &Context, route: &Route) -> Result<Option<Place>, Failure> {
+pub(super) fn admit(cx: &Context, route: &Route) -> Result<Option<RequestSlot>, Failure> {
     let Some(tenants) = &cx.tenants().0 else {
         return Ok(None);
     };
@@ -168,7 +168,7 @@ impl Inner {
         self: &Arc<Self>,
         tenant: &Tenant,
         is_live: bool,
-    ) -> Result<Option<Place>, Failure> {
+    ) -> Result<Option<RequestSlot>, Failure> {
         let Some(most) = self.limits.in_flight else {
             return Ok(None);
         };
@@ -193,7 +193,7 @@ impl Inner {
             live: now.live + usize::from(is_live),
         };
         all.insert(tenant.clone(), taken);
-        Ok(Some(Place {
+        Ok(Some(RequestSlot {
             tenants: Arc::clone(self),
             tenant: tenant.clone(),
             is_live,
@@ -201,7 +201,7 @@ impl Inner {
     }
 }
 
-impl Drop for Place {
+impl Drop for RequestSlot {
     fn drop(&mut self) {
         let mut all = self.tenants.lock();
         if let Some(now) = all.get_mut(&self.tenant) {

@@ -15,7 +15,7 @@ use crate::event::{
 };
 use crate::id::EntityId;
 
-/// How many changes are told.
+/// How many changes are returned.
 const CHANGES_MAX: i64 = 1_000;
 
 pub(super) struct ListChanges {

@@ -10,7 +10,7 @@ use crate::event::{
     EventType,
     payload::{
         self, AsText,
-        members::{self, Member, Members, NODE},
+        members::{self, ComputeMembers, Member, NODE},
     },
 };
 
@@ -18,7 +18,7 @@ pub(super) struct ListMembers;
 
 impl Operation for ListMembers {
     type Payload = members::Get;
-    type Answer = Members;
+    type Answer = ComputeMembers;
 
     const REQUEST: EventType = EventType::ComputeMembersGetRequest;
     const RESPONSE: EventType = EventType::ComputeMembersGetResponse;
@@ -61,7 +61,7 @@ impl Operation for ListMembers {
                 .unwrap_or_default(),
             labels: announced.map(|facts| facts.labels).unwrap_or_default(),
         });
-        Ok(Output::one(Members {
+        Ok(Output::one(ComputeMembers {
             members: members.collect(),
         }))
     }

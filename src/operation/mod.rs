@@ -155,7 +155,7 @@ pub trait Operation: Sized + Send + 'static {
     const HAS_CONDITION: bool = false;
 
     /// Whether the settings have it at all. That is asked before anything that a request says, of
-    /// whoever may do it.
+    /// for everybody who may do it.
     fn offered(_: &Rules) -> Result<(), Failure> {
         Ok(())
     }
@@ -342,7 +342,7 @@ pub async fn dispatch_permitted(
 fn guarded(
     events: Events,
     kind: EventType,
-    admitted: Option<limits::Place>,
+    admitted: Option<limits::RequestSlot>,
     login: Login,
 ) -> Events {
     let caught = AssertUnwindSafe(events)

@@ -35,7 +35,7 @@ use super::{Access, Answer, Context, Family, Route, Success, reply::cancelled};
 use crate::error::{Code, Failure};
 use crate::event::{Event, EventType, IDEMPOTENCY_ATTRIBUTE, payload};
 use crate::id::Tenant;
-use crate::storage::{Once, Outcome, Print, Remembered};
+use crate::storage::{Once, Print, Remembered, StoredOutcome};
 
 /// How many characters a key has at most.
 const KEY_CHARS_MAX: usize = 255;
@@ -50,13 +50,13 @@ pub(super) const WHOLE: u32 = 0;
 pub struct Keys {
     /// How long outcomes are kept.
     life: Duration,
-    in_work: Arc<Mutex<HashMap<Name, InWork>>>,
+    in_flight: Arc<Mutex<HashMap<Name, KeyInFlight>>>,
 }
 
 type Name = (Tenant, Arc<str>);
 
 #[derive(Debug)]
-struct InWork {
+struct KeyInFlight {
     print: Print,
     /// Who is at work, and those that wait.
     users: usize,
@@ -75,22 +75,26 @@ impl Keys {
     pub fn new(life: Duration) -> Self {
         Self {
             life,
-            in_work: Arc::default(),
+            in_flight: Arc::default(),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Name, InWork>> {
-        self.in_work.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, HashMap<Name, KeyInFlight>> {
+        self.in_flight
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Gets in line behind those that have the same key, who must be the same request.
     fn line_up(&self, name: Name, print: Print) -> Result<(Turn, Arc<Semaphore>), Failure> {
-        let mut in_work = self.lock();
-        let entry = in_work.entry(name.clone()).or_insert_with(|| InWork {
-            print,
-            users: 0,
-            turn: Arc::new(Semaphore::new(1)),
-        });
+        let mut in_flight = self.lock();
+        let entry = in_flight
+            .entry(name.clone())
+            .or_insert_with(|| KeyInFlight {
+                print,
+                users: 0,
+                turn: Arc::new(Semaphore::new(1)),
+            });
         if entry.print != print {
             return Err(conflict(&name.1));
         }
@@ -106,12 +110,12 @@ impl Keys {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        let mut in_work = self.keys.lock();
+        let mut in_flight = self.keys.lock();
         self.permit = None;
-        if let Some(entry) = in_work.get_mut(&self.name) {
+        if let Some(entry) = in_flight.get_mut(&self.name) {
             entry.users -= 1;
             if entry.users == 0 {
-                in_work.remove(&self.name);
+                in_flight.remove(&self.name);
             }
         }
     }
@@ -143,8 +147,8 @@ impl Promised {
     }
 
     /// What is stored with a change that is one commit.
-    pub(super) fn outcome(&self, cx: &Context, answer: &str) -> Outcome {
-        Outcome {
+    pub(super) fn outcome(&self, cx: &Context, answer: &str) -> StoredOutcome {
+        StoredOutcome {
             once: self.part(cx, WHOLE),
             answer: answer.into(),
             again: false,
@@ -295,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_are_told_apart_by_type_and_payload() {
+    fn requests_are_distinguished_by_type_and_payload() {
         let create = EventType::EntityCreateRequest;
         let of = |payload: &str| print(&event(create, payload)).expect(payload);
         let one = of(r#"{"id":"1","a":{"x":1},"b":2}"#);
@@ -335,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_of_keys_in_work_forgets_those_that_ended() {
+    fn the_table_of_keys_in_flight_forgets_those_that_ended() {
         let keys = Keys::new(Duration::from_secs(1));
         let name: Name = ("t".into(), "k".into());
         let (one, _) = keys.line_up(name.clone(), [1; 32]).expect("first");

@@ -71,7 +71,7 @@ impl Paging {
     }
 }
 
-/// Where a list of numbered items goes on; none at its end.
+/// Where a list of numbered items continues; none at its end.
 pub(super) fn plain(next: Option<String>) -> Pagination {
     Pagination {
         has_next: next.is_some(),
@@ -79,7 +79,7 @@ pub(super) fn plain(next: Option<String>) -> Pagination {
     }
 }
 
-/// Where the list goes on after an item of that name; none at its end.
+/// Where the list continues after an item of that name; none at its end.
 pub(super) fn pagination(last: Option<&str>) -> Pagination {
     Pagination {
         has_next: last.is_some(),

@@ -20,7 +20,7 @@ pub enum Reply {
 }
 
 impl Reply {
-    /// The events that tell an answer; `cancel` ends one of many early.
+    /// The events that carry an answer; `cancel` ends one of many early.
     pub fn new(
         request: &str,
         kind: EventType,

@@ -21,7 +21,7 @@ pub(super) fn listed(warnings: &Warnings) -> Vec<String> {
 }
 
 /// Makes entities in one transaction, unless a repeated request has made them before; which of
-/// them failed is told.
+/// them failed is reported.
 pub(super) async fn create_chunk(
     cx: &Context,
     part: u32,
@@ -33,21 +33,21 @@ pub(super) async fn create_chunk(
     }
     let by = cx.initiator();
     let mut session = cx.session_for(part, so_far).await?;
-    let mut told = Warnings::new();
+    let mut collected = Warnings::new();
     let mut ids = Vec::with_capacity(entities.len());
     for (item, entity) in entities.into_iter().enumerate() {
         let created = cx
             .runtime()
             .create(&mut session, entity, &by)
             .await
-            .map_err(|failure| failure.of_item(item).warned(listed(&told)))?;
+            .map_err(|failure| failure.of_item(item).warned(listed(&collected)))?;
         ids.push(created.id);
-        told.extend(created.warnings);
+        collected.extend(created.warnings);
     }
     let chunk = Chunk::done(session.entry(), ids);
-    let finished = finish(cx, session, &chunk, &told).await;
-    finished.map_err(|failure| failure.warned(listed(&told)))?;
-    warnings.extend(told);
+    let finished = finish(cx, session, &chunk, &collected).await;
+    finished.map_err(|failure| failure.warned(listed(&collected)))?;
+    warnings.extend(collected);
     Ok(chunk)
 }
 
@@ -64,7 +64,7 @@ pub(super) async fn update_chunk(
     }
     let by = cx.initiator();
     let mut session = cx.session_for(part, so_far).await?;
-    let mut told = Warnings::new();
+    let mut collected = Warnings::new();
     let mut ids = Vec::with_capacity(updates.len());
     let mut failed = Vec::new();
     for (item, update) in updates.into_iter().enumerate() {
@@ -72,25 +72,25 @@ pub(super) async fn update_chunk(
         match cx.runtime().update(&mut session, update, &by).await {
             Ok(done) => {
                 ids.push(id);
-                told.extend(done.warnings);
+                collected.extend(done.warnings);
             }
             Err(failure) if failure.code() == Code::EntityModified => {
                 failed.push((id, item, failure));
             }
-            Err(failure) => return Err(failure.of_item(item).warned(listed(&told))),
+            Err(failure) => return Err(failure.of_item(item).warned(listed(&collected))),
         }
     }
     let chunk = Chunk {
         failed,
         ..Chunk::done(session.entry(), ids)
     };
-    let finished = finish(cx, session, &chunk, &told).await;
-    finished.map_err(|failure| failure.warned(listed(&told)))?;
-    warnings.extend(told);
+    let finished = finish(cx, session, &chunk, &collected).await;
+    finished.map_err(|failure| failure.warned(listed(&collected)))?;
+    warnings.extend(collected);
     Ok(chunk)
 }
 
-/// Commits a chunk with what a repeat of the request is to be told of it.
+/// Commits a chunk with what a repeat of the request is to return.
 async fn finish(
     cx: &Context,
     session: Session,
@@ -111,9 +111,9 @@ fn done_before(cx: &Context, part: u32, warnings: &mut Warnings) -> Result<Optio
     let Some(stored) = cx.promised().and_then(|promised| promised.done(part)) else {
         return Ok(None);
     };
-    let (chunk, told) =
+    let (chunk, collected) =
         read(stored).ok_or_else(|| Failure::internal("a stored chunk cannot be read"))?;
-    warnings.extend(told);
+    warnings.extend(collected);
     Ok(Some(chunk))
 }
 
@@ -149,7 +149,7 @@ pub(super) fn windows<T>(items: Vec<T>, size: usize) -> impl Iterator<Item = (u3
 }
 
 /// Adds what became of a window. The first one's failure is the request's; a later one's ends
-/// the work and is told in its place (`errors.md` §4).
+/// the work and is reported in its place (`errors.md` §4).
 pub(super) fn add(
     chunks: &mut Vec<Chunk>,
     outcome: Result<Chunk, Failure>,

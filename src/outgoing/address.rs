@@ -14,7 +14,7 @@ const SPECIAL_V4: &[(Ipv4Addr, u32)] = &[
     (Ipv4Addr::new(10, 0, 0, 0), 8),       // private
     (Ipv4Addr::new(100, 64, 0, 0), 10),    // shared behind carriers; metadata at Alibaba
     (Ipv4Addr::new(127, 0, 0, 0), 8),      // this machine
-    (Ipv4Addr::new(168, 63, 129, 16), 32), // what machines at Azure are told things by
+    (Ipv4Addr::new(168, 63, 129, 16), 32), // the channel by which Azure configures its machines
     (Ipv4Addr::new(169, 254, 0, 0), 16),   // this link; metadata at most clouds
     (Ipv4Addr::new(172, 16, 0, 0), 12),    // private
     (Ipv4Addr::new(192, 0, 0, 0), 24),     // protocols; metadata at Oracle

@@ -15,13 +15,13 @@ use crate::auth::Seal;
 /// Where the key comes from.
 #[derive(Debug)]
 pub struct Sealing {
-    place: Place,
+    place: KeySource,
     /// Once it was needed.
     seal: OnceLock<Seal>,
 }
 
 #[derive(Debug)]
-enum Place {
+enum KeySource {
     /// The settings.
     Given,
     /// A file that is made at the first need.
@@ -36,7 +36,7 @@ impl Sealing {
     /// The key of the settings.
     pub fn with(seal: Seal) -> Self {
         Self {
-            place: Place::Given,
+            place: KeySource::Given,
             seal: OnceLock::from(seal),
         }
     }
@@ -46,10 +46,10 @@ impl Sealing {
         let file = |database: &Path| {
             let mut name = database.as_os_str().to_owned();
             name.push(".key");
-            Place::File(name.into())
+            KeySource::File(name.into())
         };
         Self {
-            place: database.map_or(Place::Memory, file),
+            place: database.map_or(KeySource::Memory, file),
             seal: OnceLock::new(),
         }
     }
@@ -57,7 +57,7 @@ impl Sealing {
     /// No key: one of the process's own could not be used by the next one.
     pub const fn none() -> Self {
         Self {
-            place: Place::Absent,
+            place: KeySource::Absent,
             seal: OnceLock::new(),
         }
     }
@@ -68,12 +68,12 @@ impl Sealing {
             return Ok(seal);
         }
         let seal = match &self.place {
-            Place::File(path) => of_file(path).map_err(|reason| Error::NoKey {
+            KeySource::File(path) => of_file(path).map_err(|reason| Error::NoKey {
                 path: path.display().to_string().into(),
                 reason: reason.into(),
             })?,
-            Place::Absent => return Err(Error::NoKeyGiven),
-            Place::Given | Place::Memory => Seal::fresh().0,
+            KeySource::Absent => return Err(Error::NoKeyGiven),
+            KeySource::Given | KeySource::Memory => Seal::fresh().0,
         };
         Ok(self.seal.get_or_init(|| seal))
     }

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bearer_is_told_from_what_is_not_quite_it() {
+    fn a_bearer_is_distinguished_from_similar_texts() {
         let bearer = Bearer::new("s3cret");
         for (header, fits) in [
             ("Bearer s3cret", true),

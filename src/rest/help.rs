@@ -29,13 +29,13 @@ pub(super) fn topic(gateway: &Arc<Gateway>) -> MethodRouter {
             .map_err(|error| Failure::malformed(format!("the path is not readable: {error}")))
             .map(|path| path.iter().next().map_or("", |(_, topic)| topic));
         asked
-            .and_then(|asked| tell(&library, asked))
+            .and_then(|asked| page(&library, asked))
             .unwrap_or_else(|failure| problem::response(&failure, uri.path(), detail))
     };
     get(answer).fallback(async move |uri: Uri| not_get(uri.path(), detail))
 }
 
-fn tell(library: &Library, asked: &str) -> Result<Response, Failure> {
+fn page(library: &Library, asked: &str) -> Result<Response, Failure> {
     // A name may end as that of a file.
     let (asked, as_text) = match asked.strip_suffix(".md") {
         Some(asked) => (asked, true),

@@ -15,7 +15,7 @@ use super::{
     answer::Answered,
     described::{
         ALWAYS, Body, Description, Parameter, Shape, Tag, WRITES,
-        parameter::{KEY, Place, TOKEN, part},
+        parameter::{KEY, ParameterLocation, TOKEN, part},
     },
     json,
     page::{PAGES, Page},
@@ -327,7 +327,7 @@ fn description(entry: &Entry) -> String {
 }
 
 fn parameter(parameter: &Parameter, name: &str, generator: &mut SchemaGenerator) -> Value {
-    let text = if name == parameter.name || parameter.place != Place::Path {
+    let text = if name == parameter.name || parameter.place != ParameterLocation::Path {
         parameter.text.to_owned()
     } else {
         format!("`{}`. {}", parameter.name, parameter.text)

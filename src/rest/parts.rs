@@ -244,7 +244,7 @@ impl Parts {
             .map_err(|error| Failure::malformed(format!("the body is not JSON: {error}")))
     }
 
-    /// The body as one JSON value, for a payload that it becomes part of. Whoever reads that
+    /// The body as one JSON value, for a payload that it becomes part of. A caller that reads that
     /// checks its grammar; what is seen to here is that it says nothing beside.
     pub(super) fn json_within(&self) -> Result<&str, Failure> {
         let text = self.text()?;
@@ -263,7 +263,7 @@ impl Parts {
                 Ok(_) => failure.without_place(),
                 Err(found) => found,
             },
-            // Whoever says so has read the body (`search.md` §8).
+            // A caller that says so has read the body (`search.md` §8).
             (Code::MalformedRequest, true) => failure.without_place(),
             _ => failure,
         }

@@ -14,7 +14,7 @@ use crate::event::payload::{Properties, json};
 /// The title of a status that has no standard phrase.
 const CLIENT_CLOSED_REQUEST: &str = "Client Closed Request";
 
-/// A failure (RFC 9457). Programs tell failures apart by `properties.errorCode`.
+/// A failure (RFC 9457). Programs distinguish failures by `properties.errorCode`.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Problem<'a> {
     r#type: &'static str,

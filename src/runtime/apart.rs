@@ -66,7 +66,7 @@ impl Runtime {
     ) -> T {
         let (runtime, definitions) = (self.clone(), Arc::clone(definitions));
         let party = definitions.party();
-        Pool::for_judging()
+        Pool::for_evaluating()
             .run(party, move |stop| {
                 work(&runtime, &definitions, Some(&Meter::new(stop)))
             })

@@ -125,7 +125,7 @@ impl Runtime {
             .iter()
             .flat_map(|recorded| &recorded.record.runs)
             .map(|run| {
-                explain::tell(run, &definitions.workflows, |hash| {
+                explain::explain_run(run, &definitions.workflows, |hash| {
                     then.get(hash).map(Arc::clone)
                 })
             })

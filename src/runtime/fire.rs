@@ -8,7 +8,8 @@ use tracing::{debug, info, warn};
 
 use super::{
     Initiator, Runtime,
-    drive::{Anchor, DueTask, Origin, Rest, Resumption, Stopped},
+    anchor::{Anchor, DueTask, Origin, Rest, Resumption},
+    drive::Stopped,
     incidents::{Fault, Held, Verdict, contained},
     later::{Continuation, TimerBody, timer_kind},
     turns::{Room, TaskInFlight, Turns},
@@ -399,7 +400,9 @@ pub(super) mod tests {
     use crate::id::{EntityId, ModelKey};
     use crate::model::Schema;
     use crate::runtime::{Content, NewEntity, Settings, Update};
-    use crate::storage::{self, Durability, IndexSettings, Migrate, ModelChange, Place, Storage};
+    use crate::storage::{
+        self, DatabaseLocation, Durability, IndexSettings, Migrate, ModelChange, Storage,
+    };
     use crate::workflow::{ImportMode, Workflow, WorkflowSet};
 
     const WORKFLOW: &str = r#"{"name":"w","initialState":"A","states":{
@@ -416,7 +419,7 @@ pub(super) mod tests {
         runs: crate::runtime::RunSettings,
     ) -> Runtime {
         let settings = storage::Settings {
-            place: Place::Memory,
+            place: DatabaseLocation::Memory,
             durability: Durability::Full,
             busy_timeout: Duration::from_secs(1),
             cache_kib: 1_000,
@@ -507,7 +510,7 @@ pub(super) mod tests {
     }
 
     #[tokio::test]
-    async fn a_timer_that_was_armed_anew_after_it_was_read_does_not_fire() {
+    async fn a_timer_that_was_armed_again_after_it_was_read_does_not_fire() {
         let clock = ManualClock::default();
         let (runtime, by) = (runtime(&clock).await, caller());
         set_up(&runtime, &by).await;

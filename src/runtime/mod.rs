@@ -1,7 +1,7 @@
 //! Runs: from a request to its commit, including calls to members.
 //!
 //! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::compat`],
-//! [`crate::telemetry`], [`crate::entity`], [`crate::callout`], [`crate::model`],
+//! [`crate::telemetry`], [`crate::entity`], [`crate::dispatch`], [`crate::model`],
 //! [`crate::workflow`], [`crate::engine`], [`crate::explain`], [`crate::storage`],
 //! [`crate::compute`], [`crate::connector`], [`crate::pool`], [`crate::dialect`],
 //! [`crate::wasm`], [`crate::expr`], [`crate::program`], [`crate::registry`],
@@ -10,8 +10,10 @@
 //! with a token. While a member is called the unit is parked, so that the member's requests can
 //! join it (`grpc.md` §10).
 
+mod anchor;
 mod apart;
 mod blocking;
+mod dispatch;
 mod drive;
 mod explain;
 mod fire;

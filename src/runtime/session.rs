@@ -13,7 +13,7 @@ use tracing::warn;
 use super::{Error, Initiator, token::Ticket, transactions::Transactions, turns::TaskInFlight};
 use crate::error::Failure;
 use crate::id::{EntityId, Tenant, TransactionId};
-use crate::storage::{self, Attribution, Mark, Once, Outcome, Storage, Task, UnitOfWork};
+use crate::storage::{self, Attribution, Mark, Once, Storage, StoredOutcome, Task, UnitOfWork};
 use crate::telemetry::measure::Step;
 
 /// A request working on its own unit or on one it has joined.
@@ -110,8 +110,8 @@ impl Promise {
         }
     }
 
-    fn outcome(&self, answer: &str) -> Outcome {
-        Outcome {
+    fn outcome(&self, answer: &str) -> StoredOutcome {
+        StoredOutcome {
             once: self.once.clone(),
             answer: answer.into(),
             again: self.stored,

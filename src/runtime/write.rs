@@ -7,8 +7,8 @@ use tracing::warn;
 
 use super::{
     Error, Initiator, Runtime, Session,
+    anchor::{Anchor, Origin},
     blocking::blocking,
-    drive::{Anchor, Origin},
 };
 use crate::clock::PointInTime;
 use crate::engine::{Run, RunRecord, Start, Subject};
@@ -79,7 +79,7 @@ impl Runtime {
             return Err(storage::Error::ModelNotLocked(model).into());
         }
         let size = document.json().as_str().len();
-        let extension = blocking(size, || self.judge(&definitions, &document))?;
+        let extension = blocking(size, || self.validate(&definitions, &document))?;
         let definitions = widened(session, definitions, extension)?;
         let now = self.0.clock.now();
         let subject = Subject {
@@ -125,7 +125,7 @@ impl Runtime {
             Content::Kept => read()?,
             Content::Replaced(document) => {
                 let size = document.json().as_str().len();
-                extension = blocking(size, || self.judge(&definitions, &document))?;
+                extension = blocking(size, || self.validate(&definitions, &document))?;
                 document
             }
             Content::Patched(patch) => {
@@ -182,7 +182,7 @@ impl Runtime {
         let updated = self.update(session, update, by).await;
         if let Err(failure) = &updated
             && failure.code() == Code::EntityModified
-            && let Err(error) = self.tell_refused(id, transition, &expected, by).await
+            && let Err(error) = self.audit_refused(id, transition, &expected, by).await
         {
             warn!(%error, entity.id = %id, "a rejected write could not be audited");
         }
@@ -190,7 +190,7 @@ impl Runtime {
     }
 
     /// Audits a rejected write in a transaction of its own.
-    async fn tell_refused(
+    async fn audit_refused(
         &self,
         id: EntityId,
         transition: Option<TransitionName>,
@@ -287,7 +287,7 @@ impl Runtime {
     pub(super) fn as_known(&self, mut run: Run) -> Run {
         let compat = self.0.settings.compat;
         if compat.previous_transition_is_the_requested() {
-            run.tell_what_was_asked();
+            run.record_what_was_asked();
         }
         if compat.absent_lists_are_null() {
             run.take_absent_lists_as_null();
@@ -311,7 +311,7 @@ impl Runtime {
     }
 
     /// Validates a caller's document; returns how it extends its model, if it may.
-    fn judge(
+    fn validate(
         &self,
         definitions: &Definitions,
         document: &Document,

@@ -8,7 +8,7 @@ use std::{
 
 use super::{
     View,
-    judge::{Judge, Looks},
+    filter::{Filter, Looks},
     missed::MissedIndexes,
     plan::choose,
     slice::Slice,
@@ -287,15 +287,15 @@ pub async fn group(
     let (place, _) = choose(&view, definitions, &narrowing).await?;
     let mut missed = MissedIndexes::new(view.snapshot().clone(), &**definitions, narrowing);
     let looks = grouping.looks(condition);
-    let mut judge = Judge::new(&view, definitions, condition, &looks);
-    let mut walk = Walk::judged(view, place, definitions, looks.lifecycle);
+    let mut filter = Filter::new(&view, definitions, condition, &looks);
+    let mut walk = Walk::pages(view, place, definitions, looks.lifecycle);
     let mut groups = Groups::default();
     while let Some(part) = walk.next().await? {
         let mut slice = Slice::new();
         for candidate in part.candidates() {
             slice.give_way().await;
             missed.visited += 1;
-            if let Some(facts) = judge.admit(&candidate).await? {
+            if let Some(facts) = filter.admit(&candidate).await? {
                 missed.matched += 1;
                 groups.add(grouping, grouping.key(facts), facts.document)?;
             }
@@ -358,7 +358,7 @@ impl Groups {
                 .numbers
                 .iter()
                 .zip(&grouping.aggregations)
-                .map(|(sum, aggregation)| sum.tell(aggregation.aggregate))
+                .map(|(sum, aggregation)| sum.value(aggregation.aggregate))
                 .collect(),
         };
         let mut groups: Vec<Group> = self.known.into_iter().map(group).collect();
@@ -402,7 +402,7 @@ impl Sum {
     }
 
     /// None if there is no such number, or none that JSON can represent.
-    fn tell(&self, aggregate: Aggregate) -> Option<f64> {
+    fn value(&self, aggregate: Aggregate) -> Option<f64> {
         let number = match aggregate {
             _ if self.count == 0.0 => return None,
             Aggregate::Sum => self.total,
@@ -421,29 +421,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_added_up_is_told_as_it_is() {
-        let tell = |numbers: &[f64]| {
+    fn sums_are_returned_exactly() {
+        let values = |numbers: &[f64]| {
             let mut sum = Sum::default();
             for number in numbers {
                 sum.add(*number);
             }
             Aggregate::ALL
                 .iter()
-                .map(|aggregate| sum.tell(*aggregate))
+                .map(|aggregate| sum.value(*aggregate))
                 .collect::<Vec<_>>()
         };
-        assert_eq!(tell(&[]), [None; 5]);
+        assert_eq!(values(&[]), [None; 5]);
         assert_eq!(
-            tell(&[-3.0]),
+            values(&[-3.0]),
             [Some(-3.0), Some(-3.0), Some(-3.0), Some(-3.0), None]
         );
         assert_eq!(
-            tell(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0])[..4],
+            values(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0])[..4],
             [Some(40.0), Some(5.0), Some(2.0), Some(9.0)]
         );
-        let deviation = tell(&[1e9 + 4.0, 1e9 + 7.0, 1e9 + 13.0, 1e9 + 16.0])[4];
+        let deviation = values(&[1e9 + 4.0, 1e9 + 7.0, 1e9 + 13.0, 1e9 + 16.0])[4];
         assert!((deviation.expect("a number") - 30_f64.sqrt()).abs() < 1e-9);
-        assert_eq!(tell(&[1e308, 1e308])[0], None, "no number of JSON");
+        assert_eq!(values(&[1e308, 1e308])[0], None, "no number of JSON");
     }
 
     #[test]

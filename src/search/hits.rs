@@ -2,7 +2,7 @@
 
 use std::vec;
 
-use super::judge::Candidate;
+use super::filter::Candidate;
 use crate::entity::{Image, Position};
 use crate::error::Failure;
 use crate::id::EntityId;

@@ -13,7 +13,7 @@ use std::{
 
 use super::{
     View,
-    judge::{Candidate, Judge, Looks},
+    filter::{Candidate, Filter, Looks},
     missed::MissedIndexes,
     plan::choose,
     slice::Slice,
@@ -173,7 +173,7 @@ impl Live {
             if self.ahead.is_empty() {
                 self.read_on().await?;
             }
-            let turns = self.judge().await?;
+            let turns = self.evaluate().await?;
             if !turns.is_empty() {
                 return Ok(News::Turns(turns));
             }
@@ -208,16 +208,16 @@ impl Live {
     }
 
     /// Evaluates the next changes: as many as fit into one part.
-    async fn judge(&mut self) -> Result<Vec<(Changed, Turn)>, Failure> {
+    async fn evaluate(&mut self) -> Result<Vec<(Changed, Turn)>, Failure> {
         let definitions = definitions(&self.storage, &self.watched).await?;
         let nulls = self.storage.absent_lists_are_null();
-        let judge = async |version: Version| -> Result<Judged, Failure> {
+        let evaluate = async |version: Version| -> Result<Evaluated, Failure> {
             let holds = matches(&self.watched.condition, &version, &definitions, nulls).await?;
             let document = (self.watched.documents && holds).then_some(version.image.document);
-            Ok(Judged { holds, document })
+            Ok(Evaluated { holds, document })
         };
         let mut slice = Slice::new();
-        let mut judged: HashMap<Position, Judged> = HashMap::new();
+        let mut evaluated: HashMap<Position, Evaluated> = HashMap::new();
         // A reader that is up to date finds the newest changes in memory.
         let mut bytes = 0;
         for Ahead { change, .. } in &self.ahead {
@@ -226,11 +226,11 @@ impl Live {
             {
                 slice.give_way().await;
                 bytes += version.image.document.as_str().len();
-                judged.insert(change.position, judge(version).await?);
+                evaluated.insert(change.position, evaluate(version).await?);
             }
         }
         // A version made by one change may already be replaced by another.
-        let mut known: HashSet<_> = judged.keys().copied().collect();
+        let mut known: HashSet<_> = evaluated.keys().copied().collect();
         let needed = self.ahead.iter().flat_map(Ahead::needed);
         let needed: Vec<_> = needed.filter(|position| known.insert(*position)).collect();
         let mut rest = needed.as_slice();
@@ -244,22 +244,22 @@ impl Live {
                 drop(reading);
                 for version in versions {
                     slice.give_way().await;
-                    judged.insert(version.position, judge(version).await?);
+                    evaluated.insert(version.position, evaluate(version).await?);
                 }
                 let (reached, further) = rest.split_at(count);
                 // Entities that were not found belong to another tenant.
                 for position in reached {
-                    judged.entry(*position).or_default();
+                    evaluated.entry(*position).or_default();
                 }
                 rest = further;
             }
             while let Some(first) = self.ahead.front()
                 && first
                     .needed()
-                    .all(|position| judged.contains_key(&position))
+                    .all(|position| evaluated.contains_key(&position))
                 && let Some(Ahead { change, replaced }) = self.ahead.pop_front()
             {
-                let of = |position| judged.get(&position);
+                let of = |position| evaluated.get(&position);
                 let before = replaced.and_then(of).is_some_and(|before| before.holds);
                 let after = of(change.position);
                 if let Some(turn) = Turn::of(before, after.is_some_and(|after| after.holds)) {
@@ -284,7 +284,7 @@ impl Ahead {
 
 /// What is known of a version.
 #[derive(Debug, Default)]
-struct Judged {
+struct Evaluated {
     holds: bool,
     document: Option<Json>,
 }
@@ -314,8 +314,9 @@ async fn matches(
         return Ok(false);
     }
     let looks = Looks::of(condition);
-    let mut judge = Judge::without_budget(definitions, condition, &looks, absent_lists_are_null);
+    let mut evaluate =
+        Filter::without_budget(definitions, condition, &looks, absent_lists_are_null);
     let candidate = Candidate::Version(version);
-    let found = judge.admit(&candidate).await?;
+    let found = evaluate.admit(&candidate).await?;
     Ok(found.is_some())
 }

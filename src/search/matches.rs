@@ -4,7 +4,7 @@ use std::{collections::VecDeque, sync::Arc};
 
 use super::{
     View,
-    judge::{Candidate, Judge, Looks},
+    filter::{Candidate, Filter, Looks},
     missed::MissedIndexes,
     plan::choose,
     slice::Slice,
@@ -19,7 +19,7 @@ use crate::storage::{Definitions, Snapshot, Version};
 pub struct Matches<'a> {
     walk: Walk,
     snapshot: Snapshot,
-    judge: Judge<'a>,
+    filter: Filter<'a>,
     /// Matches of the current part that are still to be read.
     ahead: VecDeque<Position>,
     missed: MissedIndexes<&'a Definitions>,
@@ -49,15 +49,15 @@ impl<'a> Matches<'a> {
         let looks = Looks::of(condition);
         let snapshot = view.snapshot().clone();
         let missed = MissedIndexes::new(snapshot.clone(), &**definitions, narrowing);
-        let judge = Judge::new(&view, definitions, condition, &looks);
+        let filter = Filter::new(&view, definitions, condition, &looks);
         Ok(Self {
             walk: if condition.is_everything() {
                 Walk::new(view, place, definitions)
             } else {
-                Walk::judged(view, place, definitions, looks.lifecycle)
+                Walk::pages(view, place, definitions, looks.lifecycle)
             },
             snapshot,
-            judge,
+            filter,
             ahead: VecDeque::new(),
             missed,
         })
@@ -66,7 +66,7 @@ impl<'a> Matches<'a> {
     /// The same without a limit on the entities tested against patterns, for work that nobody waits
     /// for.
     pub(super) fn without_budget(mut self) -> Self {
-        self.judge.forget_budget();
+        self.filter.forget_budget();
         self
     }
 
@@ -81,7 +81,7 @@ impl<'a> Matches<'a> {
             for candidate in part.candidates() {
                 slice.give_way().await;
                 self.missed.visited += 1;
-                if self.judge.admit(&candidate).await?.is_none() {
+                if self.filter.admit(&candidate).await?.is_none() {
                     continue;
                 }
                 self.missed.matched += 1;

@@ -14,7 +14,7 @@ const LITTLE: usize = 64;
 const PATHS_MAX: usize = 4;
 const RANGES_MAX: usize = 64;
 
-/// Counts for one search, and tells the storage when the search ends, however it does.
+/// Counts for one search, and reports to the storage when the search ends, however it does.
 pub(super) struct MissedIndexes<D: Deref<Target = Definitions>> {
     snapshot: Snapshot,
     definitions: D,

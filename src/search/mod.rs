@@ -5,10 +5,11 @@
 //! Every entity is evaluated (`architecture.md` §6). Matches are remembered by position and read
 //! again when they are sent, so a search needs a few bytes for each.
 
+mod filter;
 mod group;
 mod hits;
+mod job_runner;
 mod jobs;
-mod judge;
 mod live;
 mod matches;
 mod missed;
@@ -29,15 +30,16 @@ use crate::storage::{Definitions, Version};
 
 pub use group::{Aggregate, Aggregation, Group, GroupBy, GroupError, Grouping, group};
 pub use hits::{Hits, Outgoing};
-pub use jobs::{Asked, JobError, JobPage, JobRunner, JobSettings, Jobs, expires};
+pub use job_runner::JobRunner;
+pub use jobs::{Asked, JobError, JobPage, JobSettings, Jobs, expires};
 pub use live::{Live, News, Turn, Watched};
 pub use matches::Matches;
 pub use order::{Order, OrderError, SORT_KEYS_MAX, SortKey, SortSubject};
 pub use page::page;
 pub use walk::View;
 
+use filter::{Filter, Looks};
 use hits::Hit;
-use judge::{Judge, Looks};
 use missed::MissedIndexes;
 use plan::AccessPath;
 use rank::Best;
@@ -126,8 +128,8 @@ pub async fn find(view: View, query: &Query<'_>) -> Result<Found, Failure> {
     let mut effort = Effort { by, visited: 0 };
     let mut missed = MissedIndexes::new(snapshot.clone(), &**query.definitions, narrowing);
     let looks = Looks::of(query.condition).and_order(query.order);
-    let mut judge = Judge::new(&view, query.definitions, query.condition, &looks);
-    let mut walk = Walk::judged(view, place, query.definitions, looks.lifecycle);
+    let mut filter = Filter::new(&view, query.definitions, query.condition, &looks);
+    let mut walk = Walk::pages(view, place, query.definitions, looks.lifecycle);
     let mut best = Best::new(query);
     'walk: while let Some(part) = walk.next().await? {
         let mut slice = Slice::new();
@@ -135,7 +137,7 @@ pub async fn find(view: View, query: &Query<'_>) -> Result<Found, Failure> {
             slice.give_way().await;
             effort.visited += 1;
             missed.visited += 1;
-            let Some(facts) = judge.admit(&candidate).await? else {
+            let Some(facts) = filter.admit(&candidate).await? else {
                 continue;
             };
             missed.matched += 1;
@@ -166,7 +168,7 @@ fn facts<'a>(
         before: None,
         document: document.root(),
         schema: &definitions.model.schema,
-        lifecycle: judge::lifecycle(version),
+        lifecycle: filter::lifecycle(version),
         absent_lists_are_null,
     }
 }

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use super::{
     View,
+    filter::Candidate,
     hits::{Hit, Hits},
-    judge::Candidate,
     walk::up_to,
 };
 use crate::error::Failure;

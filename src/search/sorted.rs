@@ -5,8 +5,8 @@ use std::collections::HashSet;
 
 use super::{
     Effort, Excess, Query, View,
+    filter::{Candidate, Filter, Looks},
     hits::Hit,
-    judge::{Candidate, Judge, Looks},
     order::{Order, SortSubject},
     plan,
     rank::Best,
@@ -52,7 +52,7 @@ pub(super) async fn find(
     let mut search = Search {
         view,
         query,
-        judge: Judge::new(
+        filter: Filter::new(
             view,
             query.definitions,
             query.condition,
@@ -144,7 +144,7 @@ enum WalkEnd {
 struct Search<'a> {
     view: &'a View,
     query: &'a Query<'a>,
-    judge: Judge<'a>,
+    filter: Filter<'a>,
     best: Best<'a>,
     effort: Effort,
     /// Whether anything was committed after the snapshot before everything was read.
@@ -206,7 +206,7 @@ impl Search<'_> {
 
     async fn add(&mut self, version: &Version) -> Result<(), Failure> {
         let candidate = Candidate::Version(version);
-        if let Some(facts) = self.judge.admit(&candidate).await? {
+        if let Some(facts) = self.filter.admit(&candidate).await? {
             let keys = self.query.order.keys_of(facts);
             let hit = if self.query.limit <= FEW {
                 Hit::of_few(candidate)

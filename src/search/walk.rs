@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc, vec};
 
 use super::{
-    judge::{Committed, Part},
+    filter::{Committed, Part},
     plan::AccessPath,
 };
 use crate::entity::Position;
@@ -80,7 +80,7 @@ enum Source {
     /// Whole versions.
     All(Scan),
     /// What is looked at of each.
-    Judged(Judged),
+    Pages(PageWalk),
     /// Read already.
     Few(Option<Vec<Version>>),
     At {
@@ -93,7 +93,7 @@ enum Source {
 }
 
 /// A walk over pages. What is too large for them is read between their other rows.
-struct Judged {
+struct PageWalk {
     snapshot: Snapshot,
     sweep: Sweep,
     /// The page at hand, and its next row.
@@ -111,14 +111,14 @@ impl Walk {
     }
 
     /// A walk for someone who looks at fields, and beside them at the life cycle or not.
-    pub(super) fn judged(
+    pub(super) fn pages(
         view: View,
         place: AccessPath,
         definitions: &Definitions,
         lifecycle: bool,
     ) -> Self {
         let all = |snapshot: Snapshot| {
-            Source::Judged(Judged {
+            Source::Pages(PageWalk {
                 sweep: snapshot.sweep(definitions, lifecycle),
                 snapshot,
                 current: None,
@@ -174,7 +174,7 @@ impl Source {
     async fn next(&mut self) -> Result<Option<Committed>, Error> {
         let versions = match self {
             Self::All(scan) => scan.next().await?,
-            Self::Judged(judged) => return judged.next().await,
+            Self::Pages(pages) => return pages.next().await,
             Self::Few(versions) => versions.take(),
             Self::At { done: true, .. } => None,
             Self::At {
@@ -199,14 +199,14 @@ impl Source {
     fn reached(&self) -> Option<EntityId> {
         match self {
             Self::All(scan) => scan.reached(),
-            Self::Judged(judged) => judged.reached(),
+            Self::Pages(pages) => pages.reached(),
             Self::Few(_) => None,
             Self::At { reached, .. } => *reached,
         }
     }
 }
 
-impl Judged {
+impl PageWalk {
     async fn next(&mut self) -> Result<Option<Committed>, Error> {
         let (page, at) = match self.current.take() {
             Some(current) => current,

@@ -58,7 +58,7 @@ impl Snapshot {
         }
     }
 
-    /// Whether it is of use to tell what searches wish for.
+    /// Whether it is of use to report the indexes that searches miss.
     pub fn hears_wishes(&self) -> bool {
         self.storage.0.missed.used() == UsedIndexes::Adaptive
     }

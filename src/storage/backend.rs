@@ -16,13 +16,14 @@ use super::simulated;
 use super::{
     Error,
     port::{
-        ActorRow, Batch, ChangeRange, Claim, CommitRow, Definitions, EntityRow, Failure, Identity,
-        Index, Indexable, Job, JobRow, Leaving, Link, Listed, ListedTopic, Message, ModelCommit,
-        ModelRow, Newest, OldRun, Ordered, Place, Probe, Reached, Record, RecordHead,
-        RecordHeadPage, RecordKey, RecordKind, RecordOrigin, RecordPage, RecordRow, Recorded,
-        Remembered, RunEvents, RunKey, RunName, RunNameRow, RunsWanted, ScanRequest, Settings,
-        Stored, StoredJob, StoredProducer, StoredRun, Stretch, Task, TaskKey, TaskLine, TaskPage,
-        TenantRow, TopicEvent, TopicHead, TopicKey, TopicPage, TopicRow, Upkeep, Version, Written,
+        ActorRow, Batch, ChangeRange, Claim, CommitRow, DatabaseLocation, Definitions, EntityRow,
+        Failure, Identity, Index, Indexable, Job, JobRow, Leaving, Link, Listed, ListedTopic,
+        Message, ModelCommit, ModelRow, Newest, OldRun, Ordered, Probe, Reached, Record,
+        RecordHead, RecordHeadPage, RecordKey, RecordKind, RecordOrigin, RecordPage, RecordRow,
+        Recorded, Remembered, RunEvents, RunKey, RunName, RunNameRow, RunsWanted, ScanRequest,
+        Settings, Stored, StoredJob, StoredProducer, StoredRun, Stretch, Task, TaskKey, TaskLine,
+        TaskPage, TenantRow, TopicEvent, TopicHead, TopicKey, TopicPage, TopicRow, Upkeep, Version,
+        Written,
     },
     postgres::{self, Postgres},
     sqlite::{self, Sqlite},
@@ -58,11 +59,11 @@ enum Kind {
 impl Backend {
     pub(super) async fn open(settings: &Settings) -> Result<(Self, Newest), Error> {
         let (kind, newest) = match &settings.place {
-            Place::Server(server) => {
+            DatabaseLocation::Server(server) => {
                 let (database, newest) = Postgres::open(settings, server).await?;
                 (Kind::Postgres(Box::new(database)), newest)
             }
-            Place::File(_) | Place::Memory => {
+            DatabaseLocation::File(_) | DatabaseLocation::Memory => {
                 let (database, newest) = Sqlite::open(settings).await?;
                 (Kind::Sqlite(Box::new(database)), newest)
             }
@@ -78,8 +79,10 @@ impl Backend {
     /// Brings a database up to date without opening it for use.
     pub(super) async fn migrate(settings: &Settings) -> Result<(), Error> {
         match &settings.place {
-            Place::Server(server) => Ok(Postgres::migrate(server).await?),
-            Place::File(_) | Place::Memory => Ok(Sqlite::migrate(settings).await?),
+            DatabaseLocation::Server(server) => Ok(Postgres::migrate(server).await?),
+            DatabaseLocation::File(_) | DatabaseLocation::Memory => {
+                Ok(Sqlite::migrate(settings).await?)
+            }
         }
     }
 

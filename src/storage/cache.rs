@@ -18,7 +18,7 @@ const ENTRIES: usize = 64 << 10;
 /// to the number of processors.
 const PARTS: usize = 8;
 
-/// How many counters tell that an entity may have been committed.
+/// How many counters show that an entity may have been committed.
 const GENERATIONS: usize = 4_096;
 
 /// Current versions by id. What is in here is current: the committer puts each version in after

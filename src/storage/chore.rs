@@ -14,7 +14,7 @@ pub(super) enum Chore {
         upkeep: Upkeep,
         reply: Reply<u64>,
     },
-    /// Copies the rest of the log back, so that it begins anew.
+    /// Copies the rest of the log back, so that it begins again.
     CopyBack {
         done: oneshot::Sender<()>,
     },

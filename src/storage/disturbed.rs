@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    Durability, Error, IndexSettings, Migrate, Place, Settings, Storage,
+    DatabaseLocation, Durability, Error, IndexSettings, Migrate, Settings, Storage,
     backend::{Backend, Disturbance, Simulated},
     port::Newest,
 };
@@ -43,7 +43,7 @@ impl Storage {
         tasks: &TaskTracker,
     ) -> Result<Self, Error> {
         let settings = Settings {
-            place: Place::Memory,
+            place: DatabaseLocation::Memory,
             durability: Durability::Full,
             busy_timeout: Duration::ZERO,
             cache_kib: 0,

@@ -17,7 +17,7 @@ pub enum Error {
     #[error("transaction conflict — retry")]
     Conflict,
     #[error(
-        "a request with the same idempotency key was committed meanwhile; repeat it to be told its outcome"
+        "a request with the same idempotency key was committed meanwhile; repeat it to receive its outcome"
     )]
     Repeated,
     #[error("run {0} has the key already")]

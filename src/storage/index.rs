@@ -49,7 +49,7 @@ impl Indexes {
     pub(super) fn swap(&self, mut all: Vec<Index>) {
         let before = self.current();
         for index in &mut all {
-            // What is known of its use goes on, and so does who knows it.
+            // What is known of its use is kept, shared with those who hold it.
             if let Some(known) = before.find(index.row) {
                 index.use_of.share(&known.use_of);
             }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::{
     Error, Snapshot, Storage,
-    draft::{self, Outcome},
+    draft::{self, StoredOutcome},
     port::{Definitions, Job, JobChore, JobEnd, JobRow, JobState, NodeRow, TenantRow, Upkeep},
 };
 use crate::clock::Timestamp;
@@ -45,7 +45,7 @@ impl Storage {
         &self,
         tenant: &Tenant,
         job: NewJob<'_>,
-        outcome: Option<Outcome>,
+        outcome: Option<StoredOutcome>,
     ) -> Result<(), Error> {
         let definitions = job.definitions;
         let schema = definitions.model.schema.encode();
@@ -81,7 +81,7 @@ impl Storage {
         tenant: &Tenant,
         id: JobId,
         cancelled: &Job,
-        outcome: Option<Outcome>,
+        outcome: Option<StoredOutcome>,
     ) -> Result<bool, Error> {
         let row = self.tenant_row(tenant).await?;
         let (Some(row), Some(finished)) = (row, cancelled.finished) else {
@@ -226,7 +226,7 @@ impl Snapshot {
     }
 }
 
-/// Tells the jobs of one tenant from those of others.
+/// Distinguishes the jobs of one tenant from those of others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct JobTenant(TenantRow);
 

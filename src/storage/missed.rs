@@ -86,11 +86,11 @@ struct Wanted {
     last: Timestamp,
 }
 
-pub(super) type Place = (ModelRow, Vec<Path>);
+pub(super) type MissedPaths = (ModelRow, Vec<Path>);
 
 #[derive(Debug, Default)]
 struct State {
-    wanted: HashMap<Place, Wanted>,
+    wanted: HashMap<MissedPaths, Wanted>,
     /// Of models that something is wanted of.
     writes: HashMap<ModelRow, Fading>,
 }
@@ -110,7 +110,7 @@ pub(super) struct MissedIndexes {
 /// A wish that has become worth a look.
 #[derive(Debug)]
 pub(super) struct Candidate {
-    pub(super) place: Place,
+    pub(super) place: MissedPaths,
     /// In vain, less what writes weigh.
     pub(super) weight: f64,
     pub(super) examples: Vec<Vec<Sought>>,
@@ -192,14 +192,14 @@ impl MissedIndexes {
     }
 
     /// Has a wish wait until it weighs more.
-    pub(super) fn raise(&self, place: &Place, enough: f64) {
+    pub(super) fn raise(&self, place: &MissedPaths, enough: f64) {
         if let Some(wanted) = self.lock().wanted.get_mut(place) {
             wanted.enough = enough;
         }
     }
 
-    /// Forgets a wish: it begins anew.
-    pub(super) fn forget(&self, place: &Place) {
+    /// Forgets what was missed: counting begins again.
+    pub(super) fn forget(&self, place: &MissedPaths) {
         let mut state = self.lock();
         state.wanted.remove(place);
         state.let_go(place.0);
@@ -207,7 +207,7 @@ impl MissedIndexes {
 }
 
 impl State {
-    fn make_room_for(&mut self, place: &Place) {
+    fn make_room_for(&mut self, place: &MissedPaths) {
         if self.wanted.len() < WISHES_MAX || self.wanted.contains_key(place) {
             return;
         }

@@ -6,7 +6,7 @@
 //! Must not: be open towards a database while someone else's code runs (DESIGN decision 3). A
 //! [`UnitOfWork`] reads as of one sequence, keeps its writes in memory and hands them to the
 //! committer, which validates everything that waits, writes the survivors in one database
-//! transaction, and answers when that is durable. STORAGE.md tells why.
+//! transaction, and answers when that is durable. STORAGE.md says why.
 //!
 //! A unit is opened for one tenant, and nothing below takes a tenant from anywhere else.
 //!
@@ -97,7 +97,9 @@ mod tests;
 pub use agenda::NextTask;
 #[cfg(test)]
 pub(crate) use backend::{Disturbance, Moment, Simulated};
-pub use draft::{Attribution, Committed, ModelChange, NewTopicEvent, Once, Outcome, Published};
+pub use draft::{
+    Attribution, Committed, ModelChange, NewTopicEvent, Once, Published, StoredOutcome,
+};
 pub use due::{Due, Seen};
 pub use error::Error;
 pub use feed::{Feed, Wanted};
@@ -109,14 +111,14 @@ pub use mirror::{MirrorName, ToMirror};
 pub use missed::{Sought, Wish};
 pub use node::NameTaken;
 pub use port::{
-    Copied, CopyError, CopyProgress, CopyStep, Definitions, Durability, Finished, Identity,
-    IdentityChange, IdentityKind, Index, IndexRow, IndexSettings, IndexState, Job, JobEnd, JobRow,
-    JobState, Keyed, Listed, ListedTopic, MemberChange, Message, Migrate, Moved, Node, NodeEntry,
-    NodeMember, NodeRow, Ordered, Place, Print, Probe, Progress, Record, RecordHead, RecordKey,
-    RecordKind, RecordOrigin, RecordRow, Recorded, Remembered, RunEvents, RunKey, RunKeyKind,
-    RunName, RunsWanted, ScanLifecycle, ScanPage, ScanRow, Server, Settings, StoredProducer,
-    StoredRun, Subject, Task, TaskKey, TaskKind, TaskLine, TaskPage, TaskRef, TopicEvent, TopicKey,
-    UsedIndexes, Version,
+    Copied, CopyError, CopyProgress, CopyStep, DatabaseLocation, Definitions, Durability, Finished,
+    Identity, IdentityChange, IdentityKind, Index, IndexRow, IndexSettings, IndexState, Job,
+    JobEnd, JobRow, JobState, Keyed, Listed, ListedTopic, MemberChange, Message, Migrate, Moved,
+    Node, NodeEntry, NodeMember, NodeRow, Ordered, Print, Probe, Progress, Record, RecordHead,
+    RecordKey, RecordKind, RecordOrigin, RecordRow, Recorded, Remembered, RunEvents, RunKey,
+    RunKeyKind, RunName, RunsWanted, ScanLifecycle, ScanPage, ScanRow, Server, Settings,
+    StoredProducer, StoredRun, Subject, Task, TaskKey, TaskKind, TaskLine, TaskPage, TaskRef,
+    TopicEvent, TopicKey, UsedIndexes, Version,
 };
 pub use run::RunEnd;
 pub use run_feed::{FollowedRuns, RunFeed};

@@ -29,7 +29,7 @@ use super::{
     names::Names,
     nodes::Nodes,
     past::Past,
-    port::{Copied, CopyError, CopyProgress, Moved, Newest, Place, Progress, Settings},
+    port::{Copied, CopyError, CopyProgress, DatabaseLocation, Moved, Newest, Progress, Settings},
     recent::Recent,
     record_cache::RecordCache,
     room::Room,
@@ -93,8 +93,8 @@ impl Storage {
 
     /// Copies a database into an empty one of another kind, or resumes that. Neither may be open.
     pub async fn copy(
-        from: &Place,
-        to: &Place,
+        from: &DatabaseLocation,
+        to: &DatabaseLocation,
         progress: CopyProgress<'_>,
     ) -> Result<Moved, CopyError> {
         copy::copy(from, to, progress).await

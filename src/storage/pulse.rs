@@ -36,7 +36,7 @@ impl Storage {
     }
 
     /// Has other processes look at what this one has committed.
-    pub(super) fn tell_others(&self) {
+    pub(super) fn notify_others(&self) {
         if self.0.database.is_shared() {
             self.0.pulses.committed();
         }

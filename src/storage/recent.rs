@@ -160,7 +160,7 @@ impl Recent {
                 state.bytes += batch.bytes;
                 state.batches.push_back(Arc::new(batch));
             }
-            // From here on it is told without gaps again.
+            // From here on it is listed without gaps again.
             Some(_) | None => state.forget(),
         }
         while state.bytes > RECENT_BYTES
@@ -179,7 +179,7 @@ impl Recent {
         }
     }
 
-    /// Other processes have committed up to a sequence: whoever follows finds that in the table.
+    /// Other processes have committed up to a sequence: a follower finds that in the table.
     pub(super) fn skip(&self, until: Sequence) {
         let mut state = self.lock();
         state.until = until;
@@ -189,7 +189,7 @@ impl Recent {
         }
     }
 
-    /// The batches that go on after a position and hold everything up to a sequence; as many as
+    /// The batches that continue after a position and hold everything up to a sequence; as many as
     /// make a part. None if they do not.
     pub(super) fn after(&self, position: Position, until: Sequence) -> Option<Vec<Arc<Batch>>> {
         let state = self.lock();
@@ -218,7 +218,7 @@ impl Recent {
     pub(super) fn follow(&self, tenant: &Tenant) -> watch::Receiver<Sequence> {
         let mut state = self.lock();
         // As of now, not as of when the caller looked: of what was made known between, nobody
-        // would be told before the next commit.
+        // would be listed before the next commit.
         let newest = state.until;
         let followed = state
             .followed

@@ -23,7 +23,7 @@ const ENTRY_BYTES: u64 = 300;
 /// How many entries are expected.
 const ENTRIES: usize = 16 << 10;
 
-/// How many counters tell that a record may have been committed.
+/// How many counters show that a record may have been committed.
 const GENERATIONS: usize = 256;
 
 /// A name, and whose it is.
@@ -187,7 +187,7 @@ impl RecordCache {
             }
         }
         drop(generation);
-        // Whoever looks now finds what was committed.
+        // A caller that looks now finds what was committed.
         self.files.note(tenant, key);
         if key.kind == RecordKind::Producer {
             lock(&self.changed).insert(name);

@@ -55,7 +55,7 @@ impl Snapshot {
         self.storage.absent_lists_are_null()
     }
 
-    /// How many entities a search may have judged by what no database can say; none for any
+    /// How many entities a search may evaluate by what no database can say; none for any
     /// number.
     pub fn scan_max(&self) -> Option<usize> {
         Some(self.storage.0.scan_max).filter(|max| *max > 0)

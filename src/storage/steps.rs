@@ -26,7 +26,7 @@ use crate::clock::Reading;
 /// The least change that counts as setting the clock, in microseconds.
 const STEP: i64 = 500_000;
 
-/// How many steps back are told apart; the oldest ones count as one, the smaller one.
+/// How many steps back are distinguished; the oldest ones count as one, the smaller one.
 const LEADS_MAX: usize = 16;
 
 /// What the clocks showed last, and the leads of what was written before the clock was set back.

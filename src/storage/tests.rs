@@ -46,7 +46,7 @@ impl Bench {
     /// On a database in memory, or on a server if the tests are to run there.
     async fn start() -> Self {
         if !database::is_postgres() {
-            return Self::on(Place::Memory).await;
+            return Self::on(DatabaseLocation::Memory).await;
         }
         let made = database::Database::new(|_| {});
         let server = Server {
@@ -58,11 +58,11 @@ impl Bench {
         };
         Self {
             _database: Some(made),
-            ..Self::on(Place::Server(server)).await
+            ..Self::on(DatabaseLocation::Server(server)).await
         }
     }
 
-    async fn on(place: Place) -> Self {
+    async fn on(place: DatabaseLocation) -> Self {
         let settings = Settings {
             place,
             durability: Durability::Full,
@@ -279,7 +279,7 @@ async fn of_two_units_on_one_entity_the_first_committer_wins() {
 }
 
 #[tokio::test]
-async fn a_unit_goes_on_seeing_what_was_there_when_it_began_to_read() {
+async fn a_unit_keeps_seeing_what_was_there_when_it_began_to_read() {
     let bench = Bench::start().await;
     let model = bench.locked_model("m").await;
     let (a, b) = (bench.create(&model, 1).await, bench.create(&model, 2).await);
@@ -381,7 +381,7 @@ async fn history_keeps_every_version_with_who_wrote_it() {
     let now = bench.snapshot().await;
     assert!(now.entity(id).await.expect("reads").is_none());
     let history = now.history(id, 10).await.expect("reads");
-    let told: Vec<_> = history
+    let listed: Vec<_> = history
         .iter()
         .map(|change| {
             (
@@ -392,7 +392,7 @@ async fn history_keeps_every_version_with_who_wrote_it() {
         })
         .collect();
     assert_eq!(
-        told,
+        listed,
         [
             (ChangeKind::Delete, "u", None),
             (ChangeKind::Update, "u", Some("w")),
@@ -425,7 +425,7 @@ async fn history_keeps_every_version_with_who_wrote_it() {
 #[tokio::test]
 async fn everything_is_there_again_after_a_restart() {
     let folder = tempfile::tempdir().expect("a folder");
-    let place = Place::File(folder.path().join("interlock.db"));
+    let place = DatabaseLocation::File(folder.path().join("interlock.db"));
     let bench = Bench::on(place.clone()).await;
     let model = bench.locked_model("m").await;
     let id = bench.create(&model, 1).await;
@@ -539,7 +539,8 @@ async fn a_tenant_sees_nothing_of_another() {
 #[tokio::test]
 async fn many_writers_share_commits_and_all_of_them_are_there() {
     let folder = tempfile::tempdir().expect("a folder");
-    let bench = Arc::new(Bench::on(Place::File(folder.path().join("interlock.db"))).await);
+    let bench =
+        Arc::new(Bench::on(DatabaseLocation::File(folder.path().join("interlock.db"))).await);
     let model = bench.locked_model("m").await;
     let writers: Vec<_> = (0..32)
         .map(|writer| {

@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn work_is_told_apart_by_its_identifier() {
+    fn work_is_distinguished_by_its_identifier() {
         let name = |a: &str, b: &str| Work::Producer(a.into(), b.into()).id();
         assert_eq!(&*Work::Run(7).id(), "run-7");
         assert_eq!(&*Work::Timer(7).id(), "timer-7");

@@ -9,45 +9,44 @@ use std::{
     time::{Duration, Instant},
 };
 
-use metrics::{
-    Counter, Gauge, Histogram, counter, describe_counter, describe_gauge, describe_histogram,
-    gauge, histogram,
-};
+use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use metrics_process::Collector;
 
-const TX_DURATION: &str = "cyoda_tx_duration_seconds";
-const TX_ACTIVE: &str = "cyoda_tx_active";
-const TX_CONFLICTS: &str = "cyoda_tx_conflicts_total";
-const DISPATCH_DURATION: &str = "cyoda_dispatch_duration_seconds";
-const DISPATCH_COUNT: &str = "cyoda_dispatch_count_total";
-const OPERATION_DURATION: &str = "interlock_operation_duration_seconds";
-const OPERATION_FAILURES: &str = "interlock_operation_failures_total";
-const SEARCH_INDEXES: &str = "interlock_search_indexes";
-const SCHEDULE_FIRES: &str = "interlock_schedule_fires_total";
-const ADAPTIVE_INDEXES: &str = "interlock_adaptive_indexes_total";
-const HANDSHAKES: &str = "interlock_tls_handshakes_total";
-const CONNECTIONS: &str = "interlock_connections";
-const CONNECTIONS_ENDED: &str = "interlock_connections_ended_total";
-const TENANT_REFUSALS: &str = "interlock_tenant_limit_refusals_total";
-const STORAGE_DAMAGE: &str = "interlock_storage_damage_total";
-const EXPENSIVE_WORK: &str = "interlock_expensive_work_running";
-const PANICS: &str = "interlock_panics_total";
-const RUNS_STARTED: &str = "interlock_runs_started_total";
-const RUNS_FINISHED: &str = "interlock_runs_finished_total";
-const POSITIONS_LOST: &str = "interlock_positions_lost_total";
-const COMPENSATIONS: &str = "interlock_compensations_total";
-const RUNS_OPEN: &str = "interlock_runs_open";
-const RUN_TIMER_LATENESS: &str = "interlock_run_timer_lateness_seconds";
-const INCIDENTS_OPEN: &str = "interlock_incidents_open";
-const TASKS_FINISHED: &str = "interlock_tasks_finished_total";
-const TASKS_OPEN: &str = "interlock_tasks_open";
-const CONNECTOR_DURATION: &str = "interlock_connector_duration_seconds";
-const MANAGER_TICK_DURATION: &str = "interlock_manager_tick_duration_seconds";
-const MANAGERS_READ: &str = "interlock_managers_read_total";
-const WORKERS: &str = "interlock_runtime_workers";
-const ALIVE_TASKS: &str = "interlock_runtime_alive_tasks";
-const QUEUE_DEPTH: &str = "interlock_runtime_global_queue_depth";
+use super::described::describe;
+
+pub(super) const TX_DURATION: &str = "cyoda_tx_duration_seconds";
+pub(super) const TX_ACTIVE: &str = "cyoda_tx_active";
+pub(super) const TX_CONFLICTS: &str = "cyoda_tx_conflicts_total";
+pub(super) const DISPATCH_DURATION: &str = "cyoda_dispatch_duration_seconds";
+pub(super) const DISPATCH_COUNT: &str = "cyoda_dispatch_count_total";
+pub(super) const OPERATION_DURATION: &str = "interlock_operation_duration_seconds";
+pub(super) const OPERATION_FAILURES: &str = "interlock_operation_failures_total";
+pub(super) const SEARCH_INDEXES: &str = "interlock_search_indexes";
+pub(super) const SCHEDULE_FIRES: &str = "interlock_schedule_fires_total";
+pub(super) const ADAPTIVE_INDEXES: &str = "interlock_adaptive_indexes_total";
+pub(super) const HANDSHAKES: &str = "interlock_tls_handshakes_total";
+pub(super) const CONNECTIONS: &str = "interlock_connections";
+pub(super) const CONNECTIONS_ENDED: &str = "interlock_connections_ended_total";
+pub(super) const TENANT_REFUSALS: &str = "interlock_tenant_limit_refusals_total";
+pub(super) const STORAGE_DAMAGE: &str = "interlock_storage_damage_total";
+pub(super) const EXPENSIVE_WORK: &str = "interlock_expensive_work_running";
+pub(super) const PANICS: &str = "interlock_panics_total";
+pub(super) const RUNS_STARTED: &str = "interlock_runs_started_total";
+pub(super) const RUNS_FINISHED: &str = "interlock_runs_finished_total";
+pub(super) const POSITIONS_LOST: &str = "interlock_positions_lost_total";
+pub(super) const COMPENSATIONS: &str = "interlock_compensations_total";
+pub(super) const RUNS_OPEN: &str = "interlock_runs_open";
+pub(super) const RUN_TIMER_LATENESS: &str = "interlock_run_timer_lateness_seconds";
+pub(super) const INCIDENTS_OPEN: &str = "interlock_incidents_open";
+pub(super) const TASKS_FINISHED: &str = "interlock_tasks_finished_total";
+pub(super) const TASKS_OPEN: &str = "interlock_tasks_open";
+pub(super) const CONNECTOR_DURATION: &str = "interlock_connector_duration_seconds";
+pub(super) const MANAGER_TICK_DURATION: &str = "interlock_manager_tick_duration_seconds";
+pub(super) const MANAGERS_READ: &str = "interlock_managers_read_total";
+pub(super) const WORKERS: &str = "interlock_runtime_workers";
+pub(super) const ALIVE_TASKS: &str = "interlock_runtime_alive_tasks";
+pub(super) const QUEUE_DEPTH: &str = "interlock_runtime_global_queue_depth";
 
 /// The bounds of all histograms, in seconds: from a cached read to a slow member.
 const BOUNDS: &[f64] = &[
@@ -335,7 +334,7 @@ pub enum Expensive {
     /// Parsing conditions and compiling patterns.
     Reading,
     /// Evaluating entities.
-    Judging,
+    Evaluating,
     /// Executing WebAssembly modules.
     Modules,
 }
@@ -345,7 +344,7 @@ pub enum Expensive {
 pub struct Running(Gauge);
 
 impl Expensive {
-    const ALL: [Self; 3] = [Self::Reading, Self::Judging, Self::Modules];
+    const ALL: [Self; 3] = [Self::Reading, Self::Evaluating, Self::Modules];
 
     /// Counts a piece of work that begins now.
     pub fn begin(self) -> Running {
@@ -357,7 +356,7 @@ impl Expensive {
     fn gauge(self) -> Gauge {
         let kind = match self {
             Self::Reading => "reading",
-            Self::Judging => "judging",
+            Self::Evaluating => "evaluating",
             Self::Modules => "modules",
         };
         gauge!(EXPENSIVE_WORK, "kind" => kind)
@@ -595,95 +594,6 @@ impl Exporter {
         loop {
             tokio::time::sleep(UPKEEP).await;
             self.handle.run_upkeep();
-        }
-    }
-}
-
-/// The kind of a metric.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MetricKind {
-    Counter,
-    Gauge,
-    Histogram,
-}
-
-impl MetricKind {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Counter => "counter",
-            Self::Gauge => "gauge",
-            Self::Histogram => "histogram",
-        }
-    }
-}
-
-/// A metric of the service; those of the process (`process_…`) are the library's.
-#[derive(Debug, Clone, Copy)]
-pub struct Metric {
-    pub name: &'static str,
-    pub kind: MetricKind,
-    /// The names of its labels, separated by commas.
-    pub labels: &'static str,
-    pub meaning: &'static str,
-}
-
-const fn metric(
-    name: &'static str,
-    kind: MetricKind,
-    labels: &'static str,
-    meaning: &'static str,
-) -> Metric {
-    Metric {
-        name,
-        kind,
-        labels,
-        meaning,
-    }
-}
-
-/// Every metric.
-#[rustfmt::skip]
-pub const METRICS: &[Metric] = &[
-    metric(TX_DURATION, MetricKind::Histogram, "op", "duration of transaction steps: `begin`, `commit`, `rollback`"),
-    metric(TX_ACTIVE, MetricKind::Gauge, "", "open transactions"),
-    metric(TX_CONFLICTS, MetricKind::Counter, "", "transactions aborted by a write conflict"),
-    metric(DISPATCH_DURATION, MetricKind::Histogram, "type", "duration of calls to compute members: `processor`, `criteria`, `schedule`"),
-    metric(DISPATCH_COUNT, MetricKind::Counter, "type", "calls to compute members"),
-    metric(OPERATION_DURATION, MetricKind::Histogram, "type", "duration of operations until their answer begins, by event type"),
-    metric(OPERATION_FAILURES, MetricKind::Counter, "type, code", "failed operations, by event type and error code"),
-    metric(SEARCH_INDEXES, MetricKind::Gauge, "kind", "maintained search indexes"),
-    metric(SCHEDULE_FIRES, MetricKind::Counter, "result", "planned instants of schedules: a run was started (`started`), too many were live (`skipped`), or it is retried (`failed`)"),
-    metric(ADAPTIVE_INDEXES, MetricKind::Counter, "event", "adaptive indexes that were created, became ready and were removed"),
-    metric(HANDSHAKES, MetricKind::Counter, "outcome", "TLS handshakes: `done`, `failed`, `too_slow`, `displaced`"),
-    metric(CONNECTIONS, MetricKind::Gauge, "port", "open connections: `rest`, `grpc`, `admin`"),
-    metric(CONNECTIONS_ENDED, MetricKind::Counter, "reason", "connections and requests ended by the server"),
-    metric(TENANT_REFUSALS, MetricKind::Counter, "limit", "requests rejected because their tenant reached a limit"),
-    metric(EXPENSIVE_WORK, MetricKind::Gauge, "kind", "conditions being read (`reading`), entities being evaluated (`judging`) and modules being executed (`modules`) on separate threads"),
-    metric(PANICS, MetricKind::Counter, "", "contained panics"),
-    metric(STORAGE_DAMAGE, MetricKind::Counter, "", "reads that met a damaged page of the database"),
-    metric(RUNS_STARTED, MetricKind::Counter, "kind, by", "started runs, by kind (`flo`, `saga`, `manager`; `action`: invocations of actions) and what started them (`caller`, `schedule`, `trigger`, `parent`, `transition`, `route`)"),
-    metric(RUNS_FINISHED, MetricKind::Counter, "kind, status", "ended runs, by kind and status: `completed`, `failed`, `cancelled`, `timed_out`"),
-    metric(POSITIONS_LOST, MetricKind::Counter, "", "positions of the sequence that were acknowledged and that the PostgreSQL server lacks after a failover"),
-    metric(COMPENSATIONS, MetricKind::Counter, "result", "compensations of sagas that have ended: `completed`, `failed`"),
-    metric(RUNS_OPEN, MetricKind::Gauge, "status", "runs that have not ended, invocations of actions included: `pending`, `running`, `waiting`"),
-    metric(RUN_TIMER_LATENESS, MetricKind::Histogram, "", "how long after its time a run that waited for it was advanced"),
-    metric(INCIDENTS_OPEN, MetricKind::Gauge, "kind", "work that has stopped after it failed too often, and waits for an operator: `run`, `timer`, `producer`"),
-    metric(TASKS_FINISHED, MetricKind::Counter, "kind, outcome", "ended tasks, by kind (`action`, `connector`, `item`) and outcome; `other` stands for outcomes of an action's own"),
-    metric(CONNECTOR_DURATION, MetricKind::Histogram, "type, result", "duration of calls to connectors (`http`, `database`, `email`); `result`: `success`, `failed`, `unavailable`, `timed_out`, `cancelled`"),
-    metric(MANAGERS_READ, MetricKind::Counter, "", "managers that ticks have read; one is read again when its file, a state file or what was started for it has changed"),
-    metric(MANAGER_TICK_DURATION, MetricKind::Histogram, "", "duration of ticks of the managers of a namespace"),
-    metric(TASKS_OPEN, MetricKind::Gauge, "status", "tasks that are not over: `pending`, `running`"),
-    metric(WORKERS, MetricKind::Gauge, "", "worker threads of the runtime"),
-    metric(ALIVE_TASKS, MetricKind::Gauge, "", "tasks that have not ended"),
-    metric(QUEUE_DEPTH, MetricKind::Gauge, "", "tasks waiting for a thread"),
-];
-
-fn describe() {
-    for metric in METRICS {
-        match metric.kind {
-            MetricKind::Counter => describe_counter!(metric.name, metric.meaning),
-            MetricKind::Gauge => describe_gauge!(metric.name, metric.meaning),
-            MetricKind::Histogram => describe_histogram!(metric.name, metric.meaning),
         }
     }
 }

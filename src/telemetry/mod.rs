@@ -4,6 +4,7 @@
 //! Everything here belongs to the process and contains nobody's data: metrics never name an entity
 //! or a tenant.
 
+pub mod described;
 mod log;
 pub mod measure;
 mod sampler;

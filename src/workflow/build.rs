@@ -13,8 +13,8 @@ use super::{
     on_runs::{build_signal, build_start, signals_runs, starts_run},
     weight,
 };
-use crate::callout::{Given, RetryPolicy};
 use crate::condition::Condition;
+use crate::dispatch::{Given, RetryPolicy};
 use crate::entity::Json;
 
 pub(super) fn build(

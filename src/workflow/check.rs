@@ -287,8 +287,8 @@ mod tests {
         if let Err(Error::Invalid(problems)) = &parsed {
             for Problem { text, .. } in problems {
                 // The error of a condition says what is expected.
-                let mends = text.contains("; ") || text.contains("invalid condition");
-                assert!(mends, "how to remedy it: {text}");
+                let has_remedy = text.contains("; ") || text.contains("invalid condition");
+                assert!(has_remedy, "how to remedy it: {text}");
             }
         }
         parsed.err().map(|error| error.to_string())
@@ -297,7 +297,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named_with_its_place() {
         let long = "x".repeat(257);
-        for (workflow, told) in [
+        for (workflow, expected) in [
             (r#"{"name":"w","initialState":"A","states":{"A":{}}}"#.to_owned(), None),
             (r#"{"initialState":"A","states":{"A":{}}}"#.to_owned(), Some("workflow \"\": the name of the workflow is empty")),
             (r#"{"name":"w","states":{"A":{}}}"#.to_owned(), Some("`initialState` is ``, which is not among the states")),
@@ -364,9 +364,9 @@ mod tests {
             ("[".to_owned(), Some("invalid workflow definition")),
         ] {
             let refused = refusal(&workflow);
-            match told {
+            match expected {
                 None => assert_eq!(refused, None, "{workflow}"),
-                Some(told) => assert!(refused.as_deref().is_some_and(|text| text.contains(told)), "{workflow}: {refused:?}"),
+                Some(expected) => assert!(refused.as_deref().is_some_and(|text| text.contains(expected)), "{workflow}: {refused:?}"),
             }
         }
     }
@@ -382,10 +382,11 @@ mod tests {
             )
         };
         let guard = r#","criterion":{"type":"simple","jsonPath":"$.x","operatorType":"NOT_NULL"}"#;
-        let told = refusal(&workflow("", "")).expect("a cycle");
+        let expected = refusal(&workflow("", "")).expect("a cycle");
         assert!(
-            told.starts_with(r#"workflow "W": infinite loop detected: A -> B -> A via unguarded"#),
-            "{told}"
+            expected
+                .starts_with(r#"workflow "W": infinite loop detected: A -> B -> A via unguarded"#),
+            "{expected}"
         );
         for (a, b) in [(guard, ""), ("", guard), (r#","disabled":true"#, "")] {
             assert_eq!(refusal(&workflow(a, b)), None);

@@ -12,9 +12,9 @@ use super::{
     check::{Location, Problems},
     on_runs::{signals_runs, starts_run},
 };
-use crate::callout::RetryPolicy;
 use crate::compat::Compat;
 use crate::condition::Form;
+use crate::dispatch::RetryPolicy;
 use crate::entity::{Document, Json};
 use crate::json;
 

@@ -1,7 +1,7 @@
 //! The definition of a state machine: parsed and checked once, at import.
 //!
 //! May use: [`crate::id`], [`crate::error`], [`crate::compat`], [`crate::json`], [`crate::entity`],
-//! [`crate::callout`], [`crate::model`], [`crate::condition`], [`crate::expr`].
+//! [`crate::dispatch`], [`crate::model`], [`crate::condition`], [`crate::expr`].
 //! After the import nothing is left to check: every target state exists, every criterion parses,
 //! every name is valid (`workflow-engine.md` §1 and §4).
 
@@ -15,8 +15,8 @@ mod set;
 
 use std::{collections::BTreeMap, sync::LazyLock, time::Duration};
 
-use crate::callout::CallSettings;
 use crate::condition::Condition;
+use crate::dispatch::CallSettings;
 use crate::entity::Json;
 use crate::error::{Code, Coded};
 use crate::id::{FunctionName, ProcessorName, StateName, TransitionName, WorkflowName};

@@ -308,8 +308,8 @@ mod tests {
     }
 
     #[test]
-    fn states_that_nothing_leads_to_are_told() {
-        let told = r#"workflow "w", state "B": no transition that can be taken leads here from the initial state "A"; add one, or remove the state"#;
+    fn states_that_nothing_leads_to_are_reported() {
+        let expected = r#"workflow "w", state "B": no transition that can be taken leads here from the initial state "A"; add one, or remove the state"#;
         let edit = || by_hand("edit", "A", "");
         for (from_a, from_b) in [
             (vec![], vec![]),
@@ -318,17 +318,17 @@ mod tests {
             (vec![edit(), by_hand("t", "B", NEVER)], vec![]),
         ] {
             let warnings = warnings(&[state("A", &from_a), state("B", &from_b)]);
-            assert!(warnings.contains(&told.to_owned()), "{warnings:?}");
+            assert!(warnings.contains(&expected.to_owned()), "{warnings:?}");
         }
     }
 
     #[test]
-    fn what_an_unguarded_automated_transition_shadows_is_told() {
+    fn what_an_unguarded_automated_transition_shadows_is_reported() {
         let commits = r#","processors":[{"name":"p","executionMode":"COMMIT_BEFORE_DISPATCH"}]"#;
         let late = r#","schedule":{"delayMs":5}"#;
         let automated = |name: &str, more: &str| automated(name, "B", more);
         let hand = || by_hand("hand", "B", "");
-        for (transitions, told) in [
+        for (transitions, expected) in [
             (
                 vec![automated("one", ""), automated("two", "")],
                 vec![
@@ -362,15 +362,15 @@ mod tests {
             (vec![automated("one", commits), hand()], vec![]),
         ] {
             let warnings = warnings(&[state("A", &transitions), state("B", &[])]);
-            assert_eq!(warnings.len(), told.len(), "{warnings:?}");
-            for (warning, told) in warnings.iter().zip(told) {
-                assert!(warning.contains(told), "{warning}");
+            assert_eq!(warnings.len(), expected.len(), "{warnings:?}");
+            for (warning, expected) in warnings.iter().zip(expected) {
+                assert!(warning.contains(expected), "{warning}");
             }
         }
     }
 
     #[test]
-    fn dead_ends_and_criteria_that_never_hold_are_told() {
+    fn dead_ends_and_criteria_that_never_hold_are_reported() {
         assert_eq!(
             warnings(&[state("A", &[by_hand("t", "A", NEVER)])]),
             [
@@ -383,16 +383,19 @@ mod tests {
         let chosen = parsed(&format!(
             r#"{{"name":"w","initialState":"A","states":{{"A":{{}}}}{NEVER}}}"#
         ));
-        let told = chosen.review(Some(&schema()));
+        let expected = chosen.review(Some(&schema()));
         let begins =
             r#"workflow "w": the criterion can never hold, so no entity gets this workflow: "#;
-        assert!(told.len() == 1 && told[0].starts_with(begins), "{told:?}");
+        assert!(
+            expected.len() == 1 && expected[0].starts_with(begins),
+            "{expected:?}"
+        );
         // Without a model nothing is known about `$.n`.
         assert_eq!(chosen.review(None), NOTHING);
     }
 
     #[test]
-    fn a_timer_that_takes_nothing_is_told() {
+    fn a_timer_that_takes_nothing_is_reported() {
         let timer = r#","processors":[{"name":"p","type":"scheduled","config":{"delayMs":5,"transition":"x"}}]"#;
         let with = |name: &str| {
             let first = state("A", &[by_hand("t", "B", timer)]);
@@ -408,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn a_workflow_that_no_entity_gets_is_told() {
+    fn a_workflow_that_no_entity_gets_is_reported() {
         let workflow = |name: &str, criterion: &str| Entry {
             workflow: Arc::new(parsed(&format!(
                 r#"{{"name":"{name}","initialState":"A","states":{{"A":{{}}}}{criterion}}}"#
@@ -418,7 +421,7 @@ mod tests {
         let stored = WorkflowSet {
             entries: vec![workflow("a", ""), workflow("b", "")],
         };
-        for (mode, incoming, told) in [
+        for (mode, incoming, expected) in [
             (ImportMode::Merge, vec![workflow("c", "")], Some("c")),
             (ImportMode::Merge, vec![workflow("a", "")], None),
             (ImportMode::Merge, vec![workflow("a", SOMETIMES)], None),
@@ -436,8 +439,8 @@ mod tests {
         ] {
             let set = stored.import(mode, incoming.clone());
             let warnings = set.review_choice(incoming.iter().map(|entry| &entry.workflow.name));
-            assert_eq!(warnings.len(), told.iter().count(), "{warnings:?}");
-            for (warning, name) in warnings.iter().zip(told) {
+            assert_eq!(warnings.len(), expected.iter().count(), "{warnings:?}");
+            for (warning, name) in warnings.iter().zip(expected) {
                 let begins = format!("workflow \"{name}\": no new entity gets it, because");
                 assert!(warning.starts_with(&begins), "{warning}");
             }

@@ -62,7 +62,7 @@ impl Stage {
     /// How many pieces of expensive work are being done.
     async fn running(&self) -> u64 {
         let text = Rest::new(self.server.admin).get("/metrics").await.text;
-        let name = r#"interlock_expensive_work_running{kind="judging"}"#;
+        let name = r#"interlock_expensive_work_running{kind="evaluating"}"#;
         let line = text.lines().find(|line| line.starts_with(name));
         let number = line.and_then(|line| line.rsplit(' ').next());
         number.expect("it is measured").parse().expect("a number")

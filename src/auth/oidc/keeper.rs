@@ -262,7 +262,7 @@ impl Keeper {
             kept.due = Some(now);
             return;
         }
-        let told = match outcome {
+        let outcomes = match outcome {
             Ok((discovery, keys)) => {
                 let count = keys.len();
                 held.answered((discovery.issuer, keys), begun, now);
@@ -296,7 +296,7 @@ impl Keeper {
                 });
             } else {
                 // Requesters that are gone need no answer.
-                let _ = waiting.answered.send(told.clone());
+                let _ = waiting.answered.send(outcomes.clone());
             }
         }
     }

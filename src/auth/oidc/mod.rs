@@ -251,14 +251,14 @@ impl Federation {
             }
             waiting.push((held.provider.id, answer));
         }
-        let mut told = Vec::with_capacity(waiting.len());
+        let mut outcomes = Vec::with_capacity(waiting.len());
         for (id, answer) in waiting {
             // A provider that was removed meanwhile is not reported.
             if let Ok(outcome) = answer.await {
-                told.push((id, outcome));
+                outcomes.push((id, outcome));
             }
         }
-        told
+        outcomes
     }
 
     /// The bearer of a token. Waits only for a provider that may have a new key, and not long.

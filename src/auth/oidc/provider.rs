@@ -372,8 +372,8 @@ mod tests {
             ("7", &provider.record(), "it is not a UUID"),
         ] {
             let bad = Provider::read(id, "t".into(), record).expect_err("nothing");
-            let told = format!("the stored OIDC provider `{id}` cannot be read: {why}");
-            assert_eq!(bad.to_string(), told);
+            let outcomes = format!("the stored OIDC provider `{id}` cannot be read: {why}");
+            assert_eq!(bad.to_string(), outcomes);
         }
     }
 

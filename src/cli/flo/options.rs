@@ -251,11 +251,11 @@ struct Pagination {
 /// The error of an answer, if it is one.
 pub(in crate::cli) fn refused(answer: &str) -> Result<Option<Refusal>, client::Error> {
     #[derive(Deserialize)]
-    struct Outcome {
+    struct Answered {
         success: Option<bool>,
         error: Option<Refusal>,
     }
-    let outcome: Outcome = client::read(answer)?;
+    let outcome: Answered = client::read(answer)?;
     Ok((outcome.success == Some(false)).then(|| outcome.error.unwrap_or_default()))
 }
 

@@ -9,7 +9,7 @@ use std::{
 
 use super::{
     desk::Timer,
-    lanes::{Place, Requirement},
+    lanes::{LanePosition, Requirement},
     spec::{TaskKind, TaskSpec},
     worker::Limit,
 };
@@ -140,7 +140,7 @@ impl Held {
         }
     }
 
-    pub(super) fn place(&self) -> Place {
+    pub(super) fn place(&self) -> LanePosition {
         (Reverse(self.priority), self.number)
     }
 

@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::spec::{Dispatch, Labels, TaskKind, TaskSpec};
-use crate::callout::Tags;
+use crate::dispatch::Tags;
 
 /// What a taker is looked up by.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -59,16 +59,16 @@ impl From<&TaskSpec> for Requirement {
 }
 
 /// The place of a task in its lane: higher priorities first, then older tasks.
-pub(super) type Place = (Reverse<u8>, u64);
+pub(super) type LanePosition = (Reverse<u8>, u64);
 
-type Lane = BTreeMap<Place, Arc<str>>;
+type Lane = BTreeMap<LanePosition, Arc<str>>;
 
 /// All that wait, of one tenant.
 #[derive(Debug, Default)]
 pub(super) struct Lanes(BTreeMap<Capability, BTreeMap<(Tags, Labels), Lane>>);
 
 impl Lanes {
-    pub(super) fn push(&mut self, of: &Requirement, place: Place, task: Arc<str>) {
+    pub(super) fn push(&mut self, of: &Requirement, place: LanePosition, task: Arc<str>) {
         self.0
             .entry(of.capability.clone())
             .or_default()
@@ -77,7 +77,7 @@ impl Lanes {
             .insert(place, task);
     }
 
-    pub(super) fn remove(&mut self, of: &Requirement, place: Place) {
+    pub(super) fn remove(&mut self, of: &Requirement, place: LanePosition) {
         let Some(group) = self.0.get_mut(&of.capability) else {
             return;
         };

@@ -21,8 +21,8 @@ use super::{
     spec::{End, Labels, Reported, Standing, TaskKind},
     worker::{Announced, Channel, Leased, Parked, Worker},
 };
-use crate::callout::Tags;
 use crate::clock::Timestamp;
+use crate::dispatch::Tags;
 use crate::error::Failure;
 use crate::id::Tenant;
 

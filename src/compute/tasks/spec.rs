@@ -4,9 +4,9 @@ use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
 
-use crate::callout::Tags;
 use crate::clock::Timestamp;
 use crate::compute::Principal;
+use crate::dispatch::Tags;
 use crate::error::Failure;
 use crate::id::Tenant;
 use crate::program::Answer;

@@ -8,9 +8,9 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::member::Form;
 use super::*;
-use crate::callout::Tags;
 use crate::clock::Timestamp;
 use crate::compute::Principal;
+use crate::dispatch::Tags;
 use crate::entity::{Actor, ActorKind};
 use crate::error::{Code, Failure};
 use crate::id::{CallId, MemberId};

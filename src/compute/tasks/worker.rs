@@ -18,8 +18,8 @@ use super::{
     lanes::{Actions, Offer},
     spec::{Labels, TaskSpec},
 };
-use crate::callout::Tags;
 use crate::clock::Timestamp;
+use crate::dispatch::Tags;
 use crate::id::CallId;
 
 /// How long a worker may be silent before it counts as unhealthy.

@@ -69,14 +69,14 @@ const COMPUTED_ROWS_MAX: usize = 1_000;
 /// the turns of the connector.
 #[derive(Debug)]
 pub(super) struct Databases {
-    place: Place,
+    place: DatabaseAddress,
     /// A mutex, not a task: held to push or pop one element.
     idle: Mutex<Vec<(Link, Instant)>>,
 }
 
 /// Where a database is.
 #[derive(Debug)]
-enum Place {
+enum DatabaseAddress {
     File(File),
     Postgres(Server),
     Mysql(Server),
@@ -89,10 +89,10 @@ pub(super) fn check(
     trust: Trust,
     settings: &Settings,
 ) -> Result<(), String> {
-    Place::of(tenant, config, trust, settings).map(|_| ())
+    DatabaseAddress::of(tenant, config, trust, settings).map(|_| ())
 }
 
-impl Place {
+impl DatabaseAddress {
     fn of(
         tenant: &Tenant,
         config: &Database,
@@ -136,7 +136,7 @@ impl Databases {
         settings: &Settings,
     ) -> Result<Self, String> {
         Ok(Self {
-            place: Place::of(tenant, config, trust, settings)?,
+            place: DatabaseAddress::of(tenant, config, trust, settings)?,
             idle: Mutex::default(),
         })
     }

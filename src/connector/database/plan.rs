@@ -12,7 +12,7 @@ use crate::connector::Request;
 use crate::expr::{members, string};
 
 /// The members of an object, whose values are JSON texts.
-pub(super) type Members<'a> = IndexMap<String, &'a RawValue>;
+pub(super) type ObjectMembers<'a> = IndexMap<String, &'a RawValue>;
 
 /// What is to be done.
 #[derive(Debug)]
@@ -107,15 +107,15 @@ fn target<'a>(request: &'a Request<'_>) -> Result<&'a str, String> {
     target.ok_or_else(|| "`target` must name a table".to_owned())
 }
 
-fn object<'a>(value: Option<&'a RawValue>, name: &str) -> Result<Members<'a>, String> {
+fn object<'a>(value: Option<&'a RawValue>, name: &str) -> Result<ObjectMembers<'a>, String> {
     match value.map(RawValue::get) {
-        None | Some("null") => Ok(Members::new()),
+        None | Some("null") => Ok(ObjectMembers::new()),
         Some(text) => members(text).ok_or_else(|| format!("`{name}` must be an object")),
     }
 }
 
 /// The filter of a write, which must select by at least one value.
-fn filter<'a>(request: &Request<'a>) -> Result<Members<'a>, String> {
+fn filter<'a>(request: &Request<'a>) -> Result<ObjectMembers<'a>, String> {
     let filter = object(request.filter, "where")?;
     if filter.is_empty() {
         return Err("`where` is missing: all rows would be changed".to_owned());
@@ -126,7 +126,7 @@ fn filter<'a>(request: &Request<'a>) -> Result<Members<'a>, String> {
     Ok(filter)
 }
 
-fn append_filter(statement: &mut Statement, filter: &Members<'_>) -> Result<(), String> {
+fn append_filter(statement: &mut Statement, filter: &ObjectMembers<'_>) -> Result<(), String> {
     let mut word = " WHERE ";
     for (name, value) in filter {
         statement.sql(word).column(name)?;
@@ -191,7 +191,7 @@ fn insert(request: &Request<'_>, dialect: Dialect, count: &str) -> Result<Plan, 
     }))
 }
 
-fn inserted(table: &str, row: &Members<'_>, dialect: Dialect) -> Result<Statement, String> {
+fn inserted(table: &str, row: &ObjectMembers<'_>, dialect: Dialect) -> Result<Statement, String> {
     let mut statement = Statement::new(dialect);
     statement.sql("INSERT INTO ").table(table)?;
     if row.is_empty() {
@@ -324,7 +324,7 @@ fn update(request: &Request<'_>, dialect: Dialect, is_of_one: bool) -> Result<Pl
 }
 
 /// Reads rows with their places, for an update in the same transaction.
-fn locked(table: &str, filter: &Members<'_>, dialect: Dialect) -> Result<Statement, String> {
+fn locked(table: &str, filter: &ObjectMembers<'_>, dialect: Dialect) -> Result<Statement, String> {
     let mut select = Statement::new(dialect);
     select.kind = Kind::Rows;
     select.sql(match dialect {

@@ -1,4 +1,4 @@
-//! A row whose `status` moves on: read, judged by the caller, and written in one transaction
+//! A row whose `status` moves on: read, checked by the caller, and written in one transaction
 //! (`orchestration.md` 2.6).
 
 use std::{fmt, sync::Arc};

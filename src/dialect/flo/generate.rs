@@ -29,12 +29,12 @@ impl Chance {
 }
 
 /// A map whose keys are spelt one way or the other.
-struct Members<'a> {
+struct RandomMap<'a> {
     chance: &'a mut Chance,
     map: Map<String, Value>,
 }
 
-impl<'a> Members<'a> {
+impl<'a> RandomMap<'a> {
     fn new(chance: &'a mut Chance) -> Self {
         Self {
             chance,
@@ -80,7 +80,7 @@ pub(crate) fn document(chance: &mut Chance) -> Value {
     let names: Vec<String> = (0..chance.below(5)).map(|at| format!("step{at}")).collect();
     let mut targets = names.clone();
     targets.extend(["flo.Completed", "flo.Failed", "Done", "flo.TimedOut"].map(ToOwned::to_owned));
-    let mut members = Members::new(chance);
+    let mut members = RandomMap::new(chance);
     members.put("kind", "Workflow");
     members.put("name", "generated");
     members.put("version", "1.0");
@@ -122,7 +122,7 @@ fn step(chance: &mut Chance, targets: &[String]) -> Value {
             transitions.insert(outcome.to_owned(), json!(chance.pick(targets)));
         }
     }
-    let mut members = Members::new(chance);
+    let mut members = RandomMap::new(chance);
     if members.chance.one_in(4) {
         let wait = wait(members.chance, targets);
         members.put("wait_for_signal", wait);
@@ -141,7 +141,7 @@ fn step(chance: &mut Chance, targets: &[String]) -> Value {
         });
         members.maybe("retry", retry);
         members.maybe("poll", |chance| {
-            let mut poll = Members::new(chance);
+            let mut poll = RandomMap::new(chance);
             poll.maybe("initial_delay_ms", |chance| json!(chance.below(100)));
             poll.maybe("max_attempts", |chance| json!(chance.below(4)));
             poll.maybe("backoff", |chance| json!(chance.pick(&BACKOFFS)));
@@ -156,7 +156,7 @@ fn step(chance: &mut Chance, targets: &[String]) -> Value {
 
 fn wait(chance: &mut Chance, targets: &[String]) -> Value {
     let signal = *chance.pick(&SIGNALS);
-    let mut wait = Members::new(chance);
+    let mut wait = RandomMap::new(chance);
     wait.put("type", signal);
     wait.maybe("timeout_ms", |chance| json!(1 + chance.below(5_000)));
     wait.maybe("on_timeout", |chance| json!(chance.pick(targets)));
@@ -164,7 +164,7 @@ fn wait(chance: &mut Chance, targets: &[String]) -> Value {
 }
 
 fn retry(chance: &mut Chance) -> Value {
-    let mut retry = Members::new(chance);
+    let mut retry = RandomMap::new(chance);
     retry.maybe("max_attempts", |chance| json!(1 + chance.below(4)));
     retry.maybe("backoff", |chance| json!(chance.pick(&BACKOFFS)));
     retry.maybe("initial_delay_ms", |chance| json!(chance.below(50)));
@@ -176,7 +176,7 @@ fn retry(chance: &mut Chance) -> Value {
 fn plan(chance: &mut Chance) -> Value {
     let executors: Vec<Value> = (0..=chance.below(3))
         .map(|at| {
-            let mut executor = Members::new(chance);
+            let mut executor = RandomMap::new(chance);
             executor.put("name", format!("executor{at}"));
             let action = *executor.chance.pick(&ACTIONS);
             executor.put("action", format!("@actions/{action}"));
@@ -194,7 +194,7 @@ fn plan(chance: &mut Chance) -> Value {
             executor.finish()
         })
         .collect();
-    let mut plan = Members::new(chance);
+    let mut plan = RandomMap::new(chance);
     plan.put("executors", executors);
     plan.maybe("selection", |chance| {
         json!(chance.pick(&["static-order", "round_robin", "random", "health-weighted"]))

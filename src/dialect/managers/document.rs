@@ -293,7 +293,7 @@ fn items(text: &str, worker: &Object, at: &str) -> Result<Vec<Item>, NotAManager
 }
 
 impl Item {
-    /// What is wrong with an item is written to it, so that the others go on.
+    /// What is wrong with an item is written to it, so that the others continue.
     fn read(text: &str, place: Object, key: Option<String>) -> Self {
         let status = place.text(text, "status");
         let known = match &status {

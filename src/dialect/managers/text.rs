@@ -21,20 +21,23 @@ pub(super) struct Object {
 }
 
 /// The members of an object in their order.
-struct Members<'a>(Vec<(String, &'a RawValue)>);
+struct OrderedMembers<'a>(Vec<(String, &'a RawValue)>);
 
-impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for OrderedMembers<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Reading;
 
         impl<'de> Visitor<'de> for Reading {
-            type Value = Members<'de>;
+            type Value = OrderedMembers<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(
+                self,
+                mut map: A,
+            ) -> Result<OrderedMembers<'de>, A::Error> {
                 let mut members: Vec<(String, &'de RawValue)> = Vec::new();
                 while let Some((name, value)) = map.next_entry::<String, _>()? {
                     if members.iter().any(|(known, _)| *known == name) {
@@ -43,7 +46,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
                     }
                     members.push((name, value));
                 }
-                Ok(Members(members))
+                Ok(OrderedMembers(members))
             }
         }
 
@@ -69,7 +72,8 @@ impl Object {
     /// Reads a part of a text that is JSON.
     pub(super) fn read(text: &str, span: Span) -> Result<Self, String> {
         let part = text.get(span.clone()).unwrap_or_default();
-        let members: Members<'_> = serde_json::from_str(part).map_err(|error| error.to_string())?;
+        let members: OrderedMembers<'_> =
+            serde_json::from_str(part).map_err(|error| error.to_string())?;
         let members = members.0.into_iter();
         let members = members.map(|(name, value)| (name, span_of(part, span.start, value)));
         Ok(Self {

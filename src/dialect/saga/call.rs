@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use super::{
     fields::{Fields, Report, wrong_kind},
     model::Call,
-    syntax::{Attribute, Body, Content, ENV, Place, Value},
+    syntax::{Attribute, Body, Content, ENV, SourcePosition, Value},
 };
 use crate::expr::{Scope, Template};
 
-/// Members that only the service itself writes.
+/// BlockMembers that only the service itself writes.
 const OURS: [&str; 4] = ["$column", "$compute", "$values", ENV];
 
 /// Operations that write to the target of any connector.
@@ -35,17 +35,17 @@ pub(super) type Kinds<'a> = BTreeMap<&'a str, &'a str>;
 /// The attributes of an action as they are given.
 struct Given<'a> {
     what: String,
-    place: Place,
-    operation: (&'a str, Place),
-    target: Option<(&'a str, Place)>,
-    query: Option<(&'a str, Place)>,
+    place: SourcePosition,
+    operation: (&'a str, SourcePosition),
+    target: Option<(&'a str, SourcePosition)>,
+    query: Option<(&'a str, SourcePosition)>,
     data: Option<&'a Attribute>,
     body: Option<&'a Attribute>,
     set: Option<&'a Attribute>,
     filter: Option<&'a Attribute>,
     params: Option<&'a Attribute>,
-    template: Option<(&'a str, Place)>,
-    to: Option<(&'a str, Place)>,
+    template: Option<(&'a str, SourcePosition)>,
+    to: Option<(&'a str, SourcePosition)>,
 }
 
 /// What an operation does.
@@ -69,7 +69,7 @@ enum Write {
 pub(super) fn call(
     body: &Body,
     what: String,
-    place: Place,
+    place: SourcePosition,
     kinds: &Kinds<'_>,
     scope: &Scope<'_>,
     report: &mut Report,
@@ -397,7 +397,12 @@ pub(super) fn template(value: &Value, scope: &Scope<'_>, report: &mut Report) ->
 }
 
 /// A text that may be an expression.
-pub(super) fn texts(text: &str, place: Place, scope: &Scope<'_>, report: &mut Report) -> Template {
+pub(super) fn texts(
+    text: &str,
+    place: SourcePosition,
+    scope: &Scope<'_>,
+    report: &mut Report,
+) -> Template {
     Template::of_text(text, scope).unwrap_or_else(|error| {
         report.cel(place, text, &error);
         Template::Literal("null".into())

@@ -3,7 +3,7 @@
 use super::{
     fields::{Fields, Report, label, wrong_kind},
     model::Connector,
-    syntax::{Attribute, Block, Content, Place, Value},
+    syntax::{Attribute, Block, Content, SourcePosition, Value},
 };
 use crate::expr;
 
@@ -81,12 +81,12 @@ const AUTH: &[(&str, &[Known])] = &[
 
 /// The attributes of a block as the members of a JSON object.
 #[derive(Default)]
-struct Members {
+struct BlockMembers {
     written: Vec<(String, String)>,
     variables: Vec<String>,
 }
 
-impl Members {
+impl BlockMembers {
     fn put(&mut self, name: &str, json: String) {
         self.written.push((name.to_owned(), json));
     }
@@ -114,7 +114,7 @@ pub(super) fn connector(block: &Block, report: &mut Report) -> Option<Connector>
     let mut fields = Fields::of(block);
     let kind = fields.required("type", report);
     let (kind, _) = kind?;
-    let mut members = Members::default();
+    let mut members = BlockMembers::default();
     members.put("type", expr::quoted(kind));
     match kind {
         "http" => http(&mut fields, &mut members, report),
@@ -138,7 +138,7 @@ pub(super) fn connector(block: &Block, report: &mut Report) -> Option<Connector>
     Some(of(name?, kind, members, block.place))
 }
 
-fn of(name: &str, kind: &str, members: Members, place: Place) -> Connector {
+fn of(name: &str, kind: &str, members: BlockMembers, place: SourcePosition) -> Connector {
     Connector {
         name: name.to_owned(),
         kind: kind.to_owned(),
@@ -148,7 +148,7 @@ fn of(name: &str, kind: &str, members: Members, place: Place) -> Connector {
     }
 }
 
-fn http(fields: &mut Fields<'_>, members: &mut Members, report: &mut Report) {
+fn http(fields: &mut Fields<'_>, members: &mut BlockMembers, report: &mut Report) {
     take(fields, members, HTTP, report);
     if let Some(block) = fields.block("retry", report) {
         nested("retry", block, RETRY, members, report);
@@ -164,7 +164,7 @@ fn http(fields: &mut Fields<'_>, members: &mut Members, report: &mut Report) {
         let message = format!("\"{kind}\" is not a type of auth; use bearer, basic or api_key");
         return report.error("S103", place, message);
     };
-    let mut within = Members::default();
+    let mut within = BlockMembers::default();
     within.put("type", expr::quoted(kind));
     take(&mut auth, &mut within, known, report);
     auth.finish(report);
@@ -176,11 +176,11 @@ fn nested(
     name: &str,
     block: &Block,
     known: &'static [Known],
-    members: &mut Members,
+    members: &mut BlockMembers,
     report: &mut Report,
 ) {
     let mut fields = Fields::of(block);
-    let mut within = Members::default();
+    let mut within = BlockMembers::default();
     take(&mut fields, &mut within, known, report);
     fields.finish(report);
     members.put(name, within.json());
@@ -189,7 +189,7 @@ fn nested(
 
 fn take(
     fields: &mut Fields<'_>,
-    members: &mut Members,
+    members: &mut BlockMembers,
     known: &'static [Known],
     report: &mut Report,
 ) {
@@ -260,7 +260,7 @@ fn fits(attribute: &Attribute, form: Form, report: &mut Report) -> bool {
     }
 }
 
-pub(super) fn unused(name: &str, place: Place, report: &mut Report) {
+pub(super) fn unused(name: &str, place: SourcePosition, report: &mut Report) {
     let message = format!("{name} has no effect: requests come to the REST port of the service");
     report.warning("S302", place, message);
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{
     duration::duration,
-    syntax::{Attribute, Block, Body, Content, Place, Value},
+    syntax::{Attribute, Block, Body, Content, SourcePosition, Value},
 };
 use crate::dialect::{Findings, Severity};
 use crate::expr::CelError;
@@ -16,21 +16,31 @@ const NAME_MAX: usize = 256;
 /// What is wrong with the files of a bundle.
 #[derive(Debug, Default)]
 pub(super) struct Report {
-    found: Vec<(Place, &'static str, Severity, String)>,
+    found: Vec<(SourcePosition, &'static str, Severity, String)>,
 }
 
 impl Report {
-    pub(super) fn error(&mut self, code: &'static str, place: Place, message: impl Into<String>) {
+    pub(super) fn error(
+        &mut self,
+        code: &'static str,
+        place: SourcePosition,
+        message: impl Into<String>,
+    ) {
         self.found
             .push((place, code, Severity::Error, message.into()));
     }
 
-    pub(super) fn warning(&mut self, code: &'static str, place: Place, message: impl Into<String>) {
+    pub(super) fn warning(
+        &mut self,
+        code: &'static str,
+        place: SourcePosition,
+        message: impl Into<String>,
+    ) {
         self.found
             .push((place, code, Severity::Warning, message.into()));
     }
 
-    pub(super) fn cel(&mut self, place: Place, text: &str, error: &CelError) {
+    pub(super) fn cel(&mut self, place: SourcePosition, text: &str, error: &CelError) {
         let text: String = text.chars().take(200).collect();
         let message = format!(
             "`{text}` cannot be used as an expression: {error}; to write it as a plain text, put \
@@ -45,7 +55,7 @@ impl Report {
     }
 
     /// The findings, by file and line.
-    pub(super) fn finish(mut self, location: impl Fn(Place) -> String) -> Findings {
+    pub(super) fn finish(mut self, location: impl Fn(SourcePosition) -> String) -> Findings {
         self.found.sort_by_key(|(place, ..)| *place);
         let mut findings = Findings::default();
         for (place, code, severity, message) in self.found {
@@ -62,7 +72,7 @@ impl Report {
 pub(super) struct Fields<'a> {
     /// How messages name the block, such as `step "payment"`.
     pub(super) what: String,
-    pub(super) place: Place,
+    pub(super) place: SourcePosition,
     attributes: Vec<Option<&'a Attribute>>,
     blocks: Vec<Option<&'a Block>>,
     asked: Vec<&'static str>,
@@ -73,7 +83,7 @@ impl<'a> Fields<'a> {
         Self::of_body(&block.body, block.to_string(), block.place)
     }
 
-    pub(super) fn of_body(body: &'a Body, what: String, place: Place) -> Self {
+    pub(super) fn of_body(body: &'a Body, what: String, place: SourcePosition) -> Self {
         Self {
             what,
             place,
@@ -110,7 +120,7 @@ impl<'a> Fields<'a> {
         &mut self,
         name: &'static str,
         report: &mut Report,
-    ) -> Option<(&'a str, Place)> {
+    ) -> Option<(&'a str, SourcePosition)> {
         let attribute = self.take(name, report)?;
         let place = attribute.value.place;
         if let Content::Text(text) = &attribute.value.content {
@@ -133,7 +143,7 @@ impl<'a> Fields<'a> {
         &mut self,
         name: &'static str,
         report: &mut Report,
-    ) -> Option<(&'a str, Place)> {
+    ) -> Option<(&'a str, SourcePosition)> {
         let is_given = self.is_given(name);
         let found = self.text(name, report);
         match found {
@@ -156,7 +166,7 @@ impl<'a> Fields<'a> {
         &mut self,
         name: &'static str,
         report: &mut Report,
-    ) -> Option<(&'a str, Place)> {
+    ) -> Option<(&'a str, SourcePosition)> {
         let (text, place) = self.text(name, report)?;
         let text = text.strip_prefix("connector.").unwrap_or(text);
         if is_name(text) {

@@ -11,7 +11,7 @@ use hcl_edit::{
     template::Element,
 };
 
-use super::syntax::{Attribute, Block, Body, Content, Place, Value};
+use super::syntax::{Attribute, Block, Body, Content, SourcePosition, Value};
 
 /// The stack for parsing, in bytes: the parser takes 64 levels, and needs some 100 KB for each.
 const STACK: usize = 32 << 20;
@@ -55,10 +55,10 @@ struct File<'t> {
 }
 
 impl File<'_> {
-    fn place(&self, span: Option<Range<usize>>) -> Place {
+    fn place(&self, span: Option<Range<usize>>) -> SourcePosition {
         let at = span.map_or(0, |span| span.start);
         let line = self.lines.partition_point(|end| *end < at) + 1;
-        Place {
+        SourcePosition {
             file: self.number,
             line: u32::try_from(line).unwrap_or(u32::MAX),
         }

@@ -6,12 +6,12 @@ use super::{
     fields::{Fields, Report, label, no_labels},
     model::{Event, Flow, Machine, State, Transition},
     route::route,
-    syntax::{Block, Place},
+    syntax::{Block, SourcePosition},
 };
 use crate::expr::{self, Scope, Template};
 
 /// Names of states and events must fit those of entities' workflows.
-fn check_name(what: &str, name: &str, place: Place, report: &mut Report) {
+fn check_name(what: &str, name: &str, place: SourcePosition, report: &mut Report) {
     let fits = name.starts_with(|first: char| first.is_ascii_alphabetic())
         && name.len() <= 128
         && name
@@ -70,7 +70,7 @@ pub(super) fn machine(block: &Block, kinds: &Kinds<'_>, report: &mut Report) -> 
 fn state<'a>(
     block: &'a Block,
     kinds: &Kinds<'_>,
-    targets: &mut Vec<(&'a str, Place)>,
+    targets: &mut Vec<(&'a str, SourcePosition)>,
     report: &mut Report,
 ) -> Option<State> {
     let name = label(block, report);
@@ -105,7 +105,7 @@ fn state<'a>(
 fn event<'a>(
     block: &'a Block,
     kinds: &Kinds<'_>,
-    targets: &mut Vec<(&'a str, Place)>,
+    targets: &mut Vec<(&'a str, SourcePosition)>,
     report: &mut Report,
 ) -> Option<Event> {
     let name = label(block, report);

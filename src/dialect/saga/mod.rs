@@ -24,7 +24,7 @@ pub use model::{
 };
 pub use read::{File, is_bundle, read, variables};
 pub use route::overlap;
-pub use syntax::Place;
+pub use syntax::SourcePosition;
 
 /// How many files a bundle may have (`runs.md` §7).
 pub const FILES_MAX: usize = 200;

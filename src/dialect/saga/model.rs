@@ -2,7 +2,7 @@
 
 use std::{ops::RangeInclusive, time::Duration};
 
-use super::syntax::Place;
+use super::syntax::SourcePosition;
 use crate::expr::Template;
 
 /// All files of a bundle together.
@@ -22,7 +22,7 @@ pub struct Bundle {
 
 impl Bundle {
     /// Where something is written, for a finding: `orders.hcl:12`.
-    pub fn location(&self, place: Place) -> String {
+    pub fn location(&self, place: SourcePosition) -> String {
         let path = self.paths.get(place.file).map_or("", |path| path);
         format!("{path}:{}", place.line)
     }
@@ -49,7 +49,7 @@ pub struct Mirror {
     pub connector: String,
     pub table: String,
     pub creates: bool,
-    pub place: Place,
+    pub place: SourcePosition,
 }
 
 /// Something that steps call.
@@ -63,7 +63,7 @@ pub struct Connector {
     pub config: String,
     /// The variables in it.
     pub variables: Vec<String>,
-    pub place: Place,
+    pub place: SourcePosition,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -78,7 +78,7 @@ pub struct Saga {
     pub on_failure: Option<Call>,
     /// As it is written.
     pub text: String,
-    pub place: Place,
+    pub place: SourcePosition,
 }
 
 impl Saga {
@@ -119,7 +119,7 @@ pub struct Route {
     pub path: String,
     /// A condition on the request, in CEL.
     pub filter: Option<String>,
-    pub place: Place,
+    pub place: SourcePosition,
 }
 
 /// A state machine.
@@ -128,7 +128,7 @@ pub struct Machine {
     pub name: String,
     pub initial: String,
     pub states: Vec<State>,
-    pub place: Place,
+    pub place: SourcePosition,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -154,13 +154,13 @@ pub struct Flow {
     pub name: String,
     pub route: Option<Route>,
     pub transition: Transition,
-    pub place: Place,
+    pub place: SourcePosition,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Transition {
     pub machine: String,
-    pub machine_place: Place,
+    pub machine_place: SourcePosition,
     pub entity: Template,
     pub id: Template,
     pub event: Template,

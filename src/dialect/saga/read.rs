@@ -10,7 +10,7 @@ use super::{
     model::{Bundle, Mirror, Service},
     route::overlap,
     saga_block::saga,
-    syntax::{Block, Content, Place},
+    syntax::{Block, Content, SourcePosition},
 };
 use crate::dialect::Findings;
 
@@ -54,7 +54,7 @@ pub fn read(files: &[File<'_>], has_variable: &dyn Fn(&str) -> bool) -> (Option<
             }
             Err((line, message)) => {
                 is_whole = false;
-                report.error("S101", Place { file: at, line }, message);
+                report.error("S101", SourcePosition { file: at, line }, message);
             }
         }
     }
@@ -68,7 +68,7 @@ pub fn read(files: &[File<'_>], has_variable: &dyn Fn(&str) -> bool) -> (Option<
         // It may be declared in the file that cannot be read.
         report.forget("S303");
     }
-    let locate = |place: Place| {
+    let locate = |place: SourcePosition| {
         let path = files.get(place.file).map_or("", |file| file.path);
         format!("{path}:{}", place.line)
     };

@@ -5,7 +5,7 @@ use super::{
     fields::{Fields, Report, label},
     model::{Call, Saga, Step},
     route::route,
-    syntax::{Block, Place},
+    syntax::{Block, SourcePosition},
 };
 use crate::expr::Scope;
 
@@ -139,7 +139,7 @@ impl<'a> Reading<'a, '_> {
         &mut self,
         block: &Block,
         has_delay: bool,
-        awaits: Option<(&str, Place)>,
+        awaits: Option<(&str, SourcePosition)>,
         action: Option<&Block>,
     ) {
         match (has_delay, awaits, action) {

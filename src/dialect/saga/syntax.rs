@@ -9,7 +9,7 @@ const SHOWN_MAX: usize = 60;
 
 /// Where something is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash)]
-pub struct Place {
+pub struct SourcePosition {
     /// Which file.
     pub(super) file: usize,
     pub(super) line: u32,
@@ -25,7 +25,7 @@ pub(super) struct Body {
 pub(super) struct Attribute {
     pub(super) name: String,
     pub(super) value: Value,
-    pub(super) place: Place,
+    pub(super) place: SourcePosition,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -33,7 +33,7 @@ pub(super) struct Block {
     pub(super) kind: String,
     pub(super) labels: Vec<String>,
     pub(super) body: Body,
-    pub(super) place: Place,
+    pub(super) place: SourcePosition,
     /// As it is written.
     pub(super) text: String,
 }
@@ -41,7 +41,7 @@ pub(super) struct Block {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Value {
     pub(super) content: Content,
-    pub(super) place: Place,
+    pub(super) place: SourcePosition,
 }
 
 #[derive(Debug, Clone, PartialEq)]

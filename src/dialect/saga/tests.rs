@@ -528,7 +528,7 @@ fn every_kind_of_finding_is_found_where_it_is() {
         ),
         (
             with(
-                "saga \"s\" {\n from {\n connector = \"door\"\n operation = \"POST /s\"\n}\nstep \"a\" { delay = \"1s\" }\n}",
+                "saga \"s\" {\n from {\n connector = \"gate\"\n operation = \"POST /s\"\n}\nstep \"a\" { delay = \"1s\" }\n}",
             ),
             vec![format!("S303 warning {}", HERE + 2)],
         ),
@@ -603,7 +603,7 @@ fn all_findings_of_all_files_are_reported_at_once() {
 }
 
 #[test]
-fn what_is_told_says_what_to_do() {
+fn every_message_says_what_to_do() {
     for (text, part) in [
         (saga("step \"a\" {\n delay = \"7w\"\n}"), "write \"300ms\""),
         (with("connector \"x\" { type = \"http\" }"), "add base_url"),

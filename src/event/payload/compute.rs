@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, value::RawValue};
 
 use super::{AsText, Object, RawJson, RequiredText, json, search::CommittedMeta, tasks::Offered};
-use crate::callout::{Callee, Target, TransitionContext};
+use crate::dispatch::{Callee, Target, TransitionContext};
 use crate::entity::Image;
 use crate::error::Failure;
 use crate::event::EventType;
@@ -137,7 +137,7 @@ pub fn keep_alive(id: &str, member: MemberId) -> String {
 }
 
 /// A call of a member (`grpc.md` §9.6).
-pub struct Call<'a> {
+pub struct Dispatch<'a> {
     pub call: CallId,
     pub entity: EntityId,
     pub transaction: Option<TransactionId>,
@@ -266,7 +266,7 @@ struct AttachedEntity {
 }
 
 /// The text of a call; written by hand, as answers that are sent this often are.
-pub fn call(call: &Call<'_>) -> String {
+pub fn dispatch(call: &Dispatch<'_>) -> String {
     let id = call.call;
     let named = |object: Object, name: &str| object.text("id", name).text("name", name);
     let document = call.attached.map(|image| image.document.as_str().len());
@@ -321,7 +321,7 @@ pub fn call(call: &Call<'_>) -> String {
 }
 
 /// The text of a call by its type.
-fn typed(call: &Call<'_>) -> String {
+fn typed(call: &Dispatch<'_>) -> String {
     match call.callee {
         Callee::Processor(name) => json(&calculation(
             call,
@@ -366,7 +366,7 @@ impl From<Target> for CriterionTarget {
     }
 }
 
-fn calculation<'a, C>(call: &Call<'a>, callee: C) -> CalculationRequest<'a, C> {
+fn calculation<'a, C>(call: &Dispatch<'a>, callee: C) -> CalculationRequest<'a, C> {
     CalculationRequest {
         id: AsText(call.call),
         success: true,

@@ -21,12 +21,12 @@ pub struct Get {
 /// The connected compute members of the tenant.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ComputeMembers")]
-pub struct Members {
+pub struct ComputeMembers {
     /// In the order in which they joined.
     pub members: Vec<Member>,
 }
 
-impl Answer for Members {
+impl Answer for ComputeMembers {
     fn placeholder() -> Option<Self> {
         Some(Self {
             members: Vec::new(),

@@ -33,7 +33,7 @@ pub struct CompensationError {
     pub message: String,
 }
 
-/// A saga that goes on by itself.
+/// A saga that continues by itself.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "SagaRunning")]
 pub struct Running {

@@ -68,7 +68,7 @@ impl JsonSchema for RawJson {
     }
 }
 
-/// A number in as few digits as tell it from its neighbours.
+/// A number in as few digits as distinguish it from its neighbours.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Float(pub f64);
 

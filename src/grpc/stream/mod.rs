@@ -19,11 +19,11 @@ use tracing::{debug, info, warn};
 
 use super::{Service, invalid, member, message_too_large, task};
 use crate::auth::{self, Login, ROLE_M2M};
-use crate::callout::Tags;
 use crate::compute::{
     self, Membership,
     tasks::{Announced, Channels, Sent, TaskMembership},
 };
+use crate::dispatch::Tags;
 use crate::error::{Code, Failure};
 use crate::event::{
     Event, EventType,
@@ -208,8 +208,8 @@ impl Session {
     async fn drain(&mut self, inbound: &mut Streaming<Frame>) -> End {
         let requests = Arc::clone(&self.requests);
         requests.refuse_new();
-        let in_work = self.service.services.in_work.clone();
-        in_work.close();
+        let in_flight = self.service.services.in_flight.clone();
+        in_flight.close();
         let is_member = self.membership.is_some();
         if let Some(joined) = &self.membership {
             joined.tasks.drain();
@@ -217,7 +217,7 @@ impl Session {
         let done = timeout(GRACE, async {
             // A member is called as long as requests may need it.
             if is_member {
-                in_work.wait().await;
+                in_flight.wait().await;
             }
             requests.all_answered().await;
         });

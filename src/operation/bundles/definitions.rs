@@ -59,7 +59,7 @@ pub async fn apply_definitions(
     variables: Variables,
     documents: &[BundleFile],
 ) -> Result<Vec<String>, DefinitionsError> {
-    let mut told = Told::default();
+    let mut findings_so_far = FindingLines::default();
     let (mut bundle, mut native) = (None, Vec::new());
     if !hcl.is_empty() {
         let new = NewBundle::read(None, hcl, variables, Trust::Operator);
@@ -68,10 +68,10 @@ pub async fn apply_definitions(
             Ok(mut new) => {
                 native = new.of_entities(NAMESPACE);
                 note_models(services, tenant, &native, &mut new).await?;
-                told.add(None, &new.findings);
+                findings_so_far.add(None, &new.findings);
                 bundle = Some(new);
             }
-            Err(found) => told.add(None, &found),
+            Err(found) => findings_so_far.add(None, &found),
         }
     }
     let mut definitions = Vec::new();
@@ -79,18 +79,26 @@ pub async fn apply_definitions(
         let text = to_raw_value(&document.text)
             .map_err(|error| DefinitionsError::Findings(format!("{}: {error}", document.path)))?;
         let (new, found) = NewDefinition::read(NAMESPACE, &text);
-        told.add(Some(&document.path), &found);
+        findings_so_far.add(Some(&document.path), &found);
         definitions.extend(new.map(|new| (&*document.path, new)));
     }
-    if told.has_errors {
-        return Err(told.refused());
+    if findings_so_far.has_errors {
+        return Err(findings_so_far.refused());
     }
     let mut attempt = 1;
     loop {
-        match store(services, tenant, bundle.as_ref(), &definitions, &mut told).await {
+        match store(
+            services,
+            tenant,
+            bundle.as_ref(),
+            &definitions,
+            &mut findings_so_far,
+        )
+        .await
+        {
             Err(failure) if failure.code() == Code::Conflict && attempt < ATTEMPTS => attempt += 1,
             Err(failure) => return Err(failure.into()),
-            Ok(()) if told.has_errors => return Err(told.refused()),
+            Ok(()) if findings_so_far.has_errors => return Err(findings_so_far.refused()),
             Ok(()) => break,
         }
     }
@@ -98,14 +106,14 @@ pub async fn apply_definitions(
         let made = services
             .runtime
             .make_mirror(tenant, NAMESPACE, &bundle.name);
-        told.lines.extend(made.await);
+        findings_so_far.lines.extend(made.await);
     }
     let by = Attribution {
         author: Initiator::system(tenant).principal.actor,
         executor: None,
     };
     give_machines(services, tenant, &by, &native).await;
-    Ok(told.lines)
+    Ok(findings_so_far.lines)
 }
 
 async fn store(
@@ -113,7 +121,7 @@ async fn store(
     tenant: &Tenant,
     bundle: Option<&NewBundle>,
     definitions: &[(&str, NewDefinition)],
-    told: &mut Told,
+    findings_so_far: &mut FindingLines,
 ) -> Result<(), Failure> {
     let by = Initiator::system(tenant);
     let mut session = services.runtime.session(&by, None).await?;
@@ -124,7 +132,7 @@ async fn store(
             .apply(session.unit()?, NAMESPACE, bundle, now)
             .await?;
         if let Applied::Refused(found) = applied {
-            told.add(None, &found);
+            findings_so_far.add(None, &found);
         }
     }
     for (path, new) in definitions {
@@ -134,10 +142,10 @@ async fn store(
             let name = &new.document.name;
             let message = format!("the name {name} is that of a saga; choose another");
             found.error("E109", "name", message);
-            told.add(Some(path), &found);
+            findings_so_far.add(Some(path), &found);
         }
     }
-    if told.has_errors {
+    if findings_so_far.has_errors {
         return Ok(());
     }
     session.finish(&by.cancel).await
@@ -145,12 +153,12 @@ async fn store(
 
 /// All findings, as lines.
 #[derive(Default)]
-struct Told {
+struct FindingLines {
     lines: Vec<String>,
     has_errors: bool,
 }
 
-impl Told {
+impl FindingLines {
     /// Adds the findings about a file; those about HCL name their file.
     fn add(&mut self, path: Option<&str>, found: &Findings) {
         self.has_errors |= found.has_errors();

@@ -193,7 +193,7 @@ async fn see_through<T: Send + 'static>(
     cx: &Context,
     change: impl Future<Output = Result<T, Failure>> + Send + 'static,
 ) -> Result<T, Failure> {
-    let change = cx.in_work().spawn(change.in_current_span());
+    let change = cx.in_flight().spawn(change.in_current_span());
     change.await.unwrap_or_else(|ended| {
         let Ok(panic) = ended.try_into_panic() else {
             return Err(storage::Error::Stopped.into());

@@ -97,7 +97,7 @@ async fn register(
     store(&cx, &tokens, &change, vec![kept]).await?;
     info!(provider.id = %provider.id, by = %caller.actor.name, "an OIDC provider was registered");
     for rival in tokens.federation().rivals(&provider) {
-        // Told to the operator alone: tenants do not know of each other.
+        // Reported to the operator alone: tenants do not know of each other.
         warn!(provider.id = %provider.id, %rival, "two tenants registered this OIDC provider with common audiences: tokens that fit both belong to the tenant that registered it first");
     }
     Ok(provider)

@@ -90,7 +90,7 @@ impl PlanState {
         Chosen::Executors(names.collect())
     }
 
-    /// Best score first, once there are enough samples to tell.
+    /// Best score first, once there are enough samples to decide.
     fn by_health(&mut self, plan: &Plan, order: &mut [&Executor], now: Timestamp) {
         let mut samples = 0;
         let mut scores = HashMap::new();

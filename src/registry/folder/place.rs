@@ -33,7 +33,7 @@ const FILE: OFlags = OFlags::RDONLY
     .union(OFlags::CLOEXEC);
 
 /// The place of a file: the folder that it is in, and its name there.
-pub(super) struct Place<'p> {
+pub(super) struct FileInFolder<'p> {
     pub(super) folder: OwnedFd,
     pub(super) name: &'p str,
 }
@@ -43,7 +43,7 @@ pub(super) fn root(path: &Path) -> Result<OwnedFd, Fault> {
     Ok(open(path, FOLDER, Mode::empty()).map_err(io::Error::from)?)
 }
 
-impl<'p> Place<'p> {
+impl<'p> FileInFolder<'p> {
     /// The place of a path; none if a folder above it is not there.
     pub(super) fn find(root: &Path, path: &'p FilePath) -> Result<Option<Self>, Fault> {
         Self::walk(root, path, &mut |_, _| Ok(false))

@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{
     BYTES_MAX, Fault, Found, Unusable,
-    place::{self, Place},
+    place::{self, FileInFolder},
 };
 use crate::clock::Timestamp;
 use crate::dialect::managers::FilePath;
@@ -25,7 +25,7 @@ pub(super) fn version_of(content: &[u8]) -> FileVersion {
 
 /// A file as it is; none if nothing is there.
 pub(super) fn read(root: &Path, path: &FilePath) -> Result<Option<Found>, Fault> {
-    let Some(place) = Place::find(root, path)? else {
+    let Some(place) = FileInFolder::find(root, path)? else {
         return Ok(None);
     };
     place.open()?.map(found).transpose()

@@ -22,7 +22,7 @@ use rustix::{
 
 use super::{
     Fault,
-    place::{self, Place},
+    place::{self, FileInFolder},
     read::{read_in, version_of},
 };
 use crate::dialect::managers::FilePath;
@@ -46,7 +46,7 @@ pub(super) fn replace(
 ) -> Result<FileVersion, Fault> {
     let version = version_of(content);
     for _ in 0..TRIES {
-        let place = Place::make(root, path)?;
+        let place = FileInFolder::make(root, path)?;
         let before = read_in(&place.folder, place.name)?.map(|found| found.version);
         if !expected.is_met(before.as_ref()) {
             return Err(Fault::Modified(before));
@@ -64,7 +64,7 @@ pub(super) fn replace(
 
 /// Deletes a file.
 pub(super) fn delete(root: &Path, path: &FilePath, expected: &Expected) -> Result<bool, Fault> {
-    let Some(place) = Place::find(root, path)? else {
+    let Some(place) = FileInFolder::find(root, path)? else {
         return Ok(false);
     };
     let Some(before) = read_in(&place.folder, place.name)? else {
@@ -83,7 +83,11 @@ pub(super) fn delete(root: &Path, path: &FilePath, expected: &Expected) -> Resul
 }
 
 /// Puts a content in the place of a version, or of none; false if something else is there by now.
-fn put(place: &Place<'_>, content: &[u8], before: Option<&FileVersion>) -> Result<bool, Fault> {
+fn put(
+    place: &FileInFolder<'_>,
+    content: &[u8],
+    before: Option<&FileVersion>,
+) -> Result<bool, Fault> {
     let (mut file, unfinished) = Unfinished::create(&place.folder)?;
     if let Some((_, about)) = place.open()? {
         keep_access(&file, &about)?;
@@ -129,7 +133,7 @@ impl<'f> Unfinished<'f> {
     }
 
     /// Takes a name that no file has; false if one has it by now.
-    fn appear(&self, place: &Place<'_>) -> Result<bool, Fault> {
+    fn appear(&self, place: &FileInFolder<'_>) -> Result<bool, Fault> {
         match self.rename(place, RenameFlags::NOREPLACE) {
             Ok(()) => Ok(true),
             Err(Errno::EXIST) => Ok(false),
@@ -143,9 +147,13 @@ impl<'f> Unfinished<'f> {
     ///
     /// Both change their names in one step, so that what was replaced can be looked at: had
     /// somebody written it in the meantime, it gets its name back. That is a replacement, too,
-    /// before which somebody may have written; so it goes on until what was replaced is what was
+    /// before which somebody may have written; so it continues until what was replaced is what was
     /// put there before.
-    fn take_the_place(&self, place: &Place<'_>, before: &FileVersion) -> Result<bool, Fault> {
+    fn take_the_place(
+        &self,
+        place: &FileInFolder<'_>,
+        before: &FileVersion,
+    ) -> Result<bool, Fault> {
         let mut aside = self.version_aside();
         let mut expected = Some(before.clone());
         for exchanges in 0..TRIES {
@@ -175,7 +183,11 @@ impl<'f> Unfinished<'f> {
     }
 
     /// The same in two steps, where the file system has no other way.
-    fn replace_if(&self, place: &Place<'_>, before: Option<&FileVersion>) -> Result<bool, Fault> {
+    fn replace_if(
+        &self,
+        place: &FileInFolder<'_>,
+        before: Option<&FileVersion>,
+    ) -> Result<bool, Fault> {
         let now = read_in(&place.folder, place.name)?.map(|found| found.version);
         if now.as_ref() != before {
             return Ok(false);
@@ -184,7 +196,7 @@ impl<'f> Unfinished<'f> {
         Ok(true)
     }
 
-    fn rename(&self, place: &Place<'_>, flags: RenameFlags) -> rustix::io::Result<()> {
+    fn rename(&self, place: &FileInFolder<'_>, flags: RenameFlags) -> rustix::io::Result<()> {
         renameat_with(self.folder, &*self.name, &place.folder, place.name, flags)
     }
 }

@@ -4,7 +4,7 @@ use schemars::{Schema, SchemaGenerator, json_schema};
 
 use super::{
     ALWAYS, Body, Description, Parameter, Shape, Tag, of,
-    parameter::{Place, text},
+    parameter::{ParameterLocation, text},
 };
 use crate::error::Code;
 use crate::event::json::CloudEvent;
@@ -49,7 +49,7 @@ fn schema(_: &mut SchemaGenerator) -> Schema {
 
 const TYPE_NAME: Parameter = Parameter {
     name: "type",
-    place: Place::Path,
+    place: ParameterLocation::Path,
     required: true,
     shape: types,
     text: "The event type, of a request or of an answer.",

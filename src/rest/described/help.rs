@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
-use super::{Description, Parameter, Shape, Tag, of, parameter::Place};
+use super::{Description, Parameter, Shape, Tag, of, parameter::ParameterLocation};
 use crate::error::Code;
 
 fn everything(generator: &mut SchemaGenerator) -> Schema {
@@ -83,7 +83,7 @@ pub(in crate::rest) const EVERYTHING: Description =
 
 const TOPIC_NAME: Parameter = Parameter {
     name: "topic",
-    place: Place::Path,
+    place: ParameterLocation::Path,
     required: true,
     shape: |_| json_schema!({"type": "string", "pattern": "^[A-Za-z0-9_-]+([./][A-Za-z0-9_-]+)*$", "examples": ["workflows", "workflows.md", "openapi/yaml", "config/all"]}),
     text: "The topic, with dots or slashes between its parts, optionally followed by an action, `.json` or `.md`.",

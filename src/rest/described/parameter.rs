@@ -6,13 +6,13 @@ use super::Shape;
 
 /// Where a parameter stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::rest) enum Place {
+pub(in crate::rest) enum ParameterLocation {
     Path,
     Query,
     Header,
 }
 
-impl Place {
+impl ParameterLocation {
     pub(in crate::rest) const fn as_str(self) -> &'static str {
         match self {
             Self::Path => "path",
@@ -26,7 +26,7 @@ impl Place {
 #[derive(Clone, Copy)]
 pub(in crate::rest) struct Parameter {
     pub(in crate::rest) name: &'static str,
-    pub(in crate::rest) place: Place,
+    pub(in crate::rest) place: ParameterLocation,
     pub(in crate::rest) required: bool,
     pub(in crate::rest) shape: Shape,
     pub(in crate::rest) text: &'static str,
@@ -36,7 +36,7 @@ impl Parameter {
     const fn path(name: &'static str, shape: Shape, text: &'static str) -> Self {
         Self {
             name,
-            place: Place::Path,
+            place: ParameterLocation::Path,
             required: true,
             shape,
             text,
@@ -50,7 +50,7 @@ impl Parameter {
     ) -> Self {
         Self {
             name,
-            place: Place::Query,
+            place: ParameterLocation::Query,
             required: false,
             shape,
             text,
@@ -64,7 +64,7 @@ impl Parameter {
     ) -> Self {
         Self {
             name,
-            place: Place::Header,
+            place: ParameterLocation::Header,
             required: false,
             shape,
             text,

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use futures_util::{FutureExt as _, future::BoxFuture};
 
 use super::{Fire, failure_of};
-use crate::callout::{Attachment, CallSettings, Callee, Reply, Tags};
-use crate::compute::{CallSpec, Failed, Work};
+use crate::compute::{DispatchSpec, Failed, Work};
 use crate::connector::{Call as Called, CallFailed, Config, Connector};
+use crate::dispatch::{Attachment, CallSettings, Callee, Reply, Tags};
 use crate::error::{Code, Failure};
 use crate::expr::Values;
 use crate::id::{DispatchKey, EntityId};
@@ -141,7 +141,7 @@ impl Runtime {
             attached: None,
             principal: by.principal.clone(),
         };
-        let spec = CallSpec {
+        let spec = DispatchSpec {
             tenant: &by.tenant,
             settings: &settings,
             dispatch: DispatchKey::fresh(),
@@ -149,7 +149,7 @@ impl Runtime {
             work: Arc::new(work),
             until: tokio::time::Instant::now().checked_add(self.0.settings.limits.time),
         };
-        let calling = self.0.members.call(&spec, &self.0.settings.calls);
+        let calling = self.0.members.dispatch(&spec, &self.0.settings.calls);
         let called = by.cancel.run_until_cancelled(calling).await;
         let called = called.ok_or(crate::runtime::Error::Cancelled)?;
         match called.outcome {

@@ -9,9 +9,9 @@ use std::{
 use tracing::info;
 
 use super::{Fire, Fired, check_guard};
-use crate::callout::{Callee, CriterionResult, Reply, TransitionContext};
 use crate::connector::Config;
-use crate::engine::{Answer, Answered, Call, CallRecord, Run, Start};
+use crate::dispatch::{Callee, CriterionResult, Reply, TransitionContext};
+use crate::engine::{Answer, Answered, Dispatch, DispatchRecord, Run, Start};
 use crate::entity::{Document, Image, Patch};
 use crate::error::{Code, Failure};
 use crate::expr::{members, string};
@@ -19,7 +19,9 @@ use crate::id::{EntityId, ModelKey, Tenant, WorkflowName};
 use crate::registry::bundle::{Machine, of_model};
 use crate::runtime::{
     Error, Initiator, Runtime, Session,
-    drive::{Anchor, Origin, Stopped, take_in_changes},
+    anchor::{Anchor, Origin},
+    dispatch::take_in_changes,
+    drive::Stopped,
 };
 use crate::storage::{self, Attribution, Definitions, ModelChange};
 use crate::workflow::{Entry, ImportMode, MachineName, Workflow, WorkflowSet};
@@ -67,7 +69,7 @@ pub enum Native {
 /// Whether a call is one of a machine of entities, so that no member is called.
 pub(in crate::runtime) fn machine_called<'a>(
     workflows: &'a WorkflowSet,
-    call: &Call,
+    call: &Dispatch,
 ) -> Option<&'a MachineName> {
     let is_ours = match &call.callee {
         Callee::Criterion { name, .. } => name.as_str() == Machine::GUARD,
@@ -119,10 +121,10 @@ fn answered(name: &str, reply: Reply, began: Instant) -> Answered {
             reply,
             warnings: Vec::new(),
         }),
-        record: CallRecord {
+        record: DispatchRecord {
             name: name.to_owned(),
             micros: u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX),
-            ..CallRecord::default()
+            ..DispatchRecord::default()
         },
     }
 }
@@ -256,11 +258,11 @@ impl Runtime {
     }
 
     /// Evaluates a guard of a machine, or does an action, within the transaction of the entity.
-    pub(in crate::runtime) async fn call_for_machine(
+    pub(in crate::runtime) async fn dispatch_to_machine(
         &self,
         session: &mut Session,
         run: &Run,
-        call: &Call,
+        call: &Dispatch,
         anchor: &Anchor,
         by: &Initiator,
         machine: &MachineName,
@@ -274,8 +276,8 @@ impl Runtime {
         if let Callee::Criterion { .. } = call.callee {
             let data = event.map_or(NO_DATA, |event| &event.data);
             let guard = call.settings.context.as_deref();
-            let judged = check_guard(context.transition.as_str(), guard, data);
-            let reason = match judged {
+            let checked = check_guard(context.transition.as_str(), guard, data);
+            let reason = match checked {
                 Ok(()) => None,
                 Err(failure) if event.is_none() && failure.code() == Code::GuardRejected => {
                     Some(failure.message().into())
@@ -283,7 +285,7 @@ impl Runtime {
                 Err(failure) => return Err(failure.into()),
             };
             let matches = reason.is_none();
-            let reply = Reply::Judged(CriterionResult { matches, reason });
+            let reply = Reply::Evaluated(CriterionResult { matches, reason });
             return Ok(answered(call.callee.name(), reply, began));
         }
         let image = run.image();

@@ -13,9 +13,9 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::warn;
 
 use super::{State, advance::Advancing, send::task_id};
-use crate::callout::Tags;
 use crate::compute::tasks::{Dispatch, End, OfRun, Reported, TaskKind, TaskSpec};
 use crate::connector::{Call, CallFailed, Config, Connector, Connectors};
+use crate::dispatch::Tags;
 use crate::error::Failure;
 use crate::id::Tenant;
 use crate::program::{Answer, EntityAnswer, EntityStep, Payload, Purpose, Reach, Task};

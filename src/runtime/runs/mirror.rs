@@ -54,7 +54,7 @@ const ATTEMPTS: usize = 5;
 
 /// Where the writing of a table stands.
 #[derive(Debug, Default)]
-struct Place {
+struct MirrorProgress {
     /// The run that was looked at last.
     after: Option<String>,
     /// Whether this pass has left a run.
@@ -186,7 +186,7 @@ impl Runtime {
 
     /// Writes the runs of a table until all are written.
     async fn write_mirror(&self, name: &MirrorName, turns: &Semaphore) {
-        let mut at = Place::default();
+        let mut at = MirrorProgress::default();
         let mut pause = PAUSE_FIRST;
         let mut was_behind = false;
         sleep(GATHER).await;
@@ -223,7 +223,7 @@ impl Runtime {
         &self,
         name: &MirrorName,
         turns: &Semaphore,
-        at: &mut Place,
+        at: &mut MirrorProgress,
     ) -> Result<Pass, Failure> {
         let (tenant, namespace) = (&name.tenant, &name.namespace);
         let mirror = self.0.registry.mirror(tenant, namespace, &name.bundle);
@@ -260,7 +260,7 @@ impl Runtime {
         tenant: &Tenant,
         mirror: Option<&Mirror>,
         page: Vec<ToMirror>,
-        at: &mut Place,
+        at: &mut MirrorProgress,
     ) -> Result<(Vec<ToMirror>, bool), Failure> {
         let mut written = Vec::with_capacity(page.len());
         for run in page {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{RunKind, State, start::ITEM};
-use crate::callout::Tags;
 use crate::compute::tasks::{Dispatch, End, OfRun, Reported, TaskKind, TaskSpec};
+use crate::dispatch::Tags;
 use crate::error::Failure;
 use crate::id::Tenant;
 use crate::program::{Answer, Payload, Task};

@@ -14,9 +14,9 @@ use super::{
     set_up,
     world::{World, tenant},
 };
-use crate::callout::{Callee, CriterionResult, Reply, Tags};
 use crate::clock::{Clock, Timestamp};
 use crate::compute::{Members, Membership, Rejection, Request, Response};
+use crate::dispatch::{Callee, CriterionResult, Reply, Tags};
 use crate::engine::{Entry, RunRecord};
 use crate::entity::{ActorKind, Document};
 use crate::error::{Code, Failure};
@@ -256,7 +256,7 @@ fn answer(request: &Request) -> Result<Reply, Rejection> {
         });
     }
     Ok(match callee {
-        Callee::Criterion { .. } => Reply::Judged(CriterionResult {
+        Callee::Criterion { .. } => Reply::Evaluated(CriterionResult {
             matches: lot < 70,
             reason: Some(format!("the lot was {lot}").into()),
         }),

@@ -47,7 +47,7 @@ pub(super) async fn check(world: &World, storage: &Storage) {
     }
     reader::check(world, storage, &lives, &mut findings).await;
     for life in &lives {
-        world.tell(|ledger| life.told(ledger));
+        world.note(|ledger| life.story(ledger));
     }
     for finding in findings {
         world.fail(finding);
@@ -62,7 +62,7 @@ impl Life {
     }
 
     /// Its story, for the trace.
-    fn told(&self, ledger: &mut Ledger) -> String {
+    fn story(&self, ledger: &mut Ledger) -> String {
         let mut story = ledger.name(self.id);
         for recorded in &self.trail {
             let version = self.versions.get(&recorded.transaction);
@@ -171,7 +171,7 @@ async fn there(storage: &Storage, snapshot: &Snapshot) -> Result<Vec<Version>, E
     Ok(there)
 }
 
-/// The records of an entity, told again: nothing torn, and no timer early or lost.
+/// The records of an entity, replayed: nothing torn, and no timer early or lost.
 struct Replay<'a> {
     world: &'a World,
     life: &'a Life,
@@ -179,7 +179,7 @@ struct Replay<'a> {
     state: Option<StateName>,
     armed: BTreeMap<String, (StateName, i64)>,
     /// Timers that were over without a change of the entity: a run that was under way at that time
-    /// still tells of them.
+    /// still reports them.
     over: BTreeSet<String>,
     /// Timers of states that were left, be it for a moment.
     left: BTreeSet<String>,
@@ -278,14 +278,14 @@ impl<'a> Replay<'a> {
             .map(|task| (task.name.to_string(), task.due.micros()))
             .collect();
         // One of a state that was left between two parts of a run may have been dropped when due.
-        let told: BTreeMap<String, i64> = self
+        let recorded: BTreeMap<String, i64> = self
             .armed
             .iter()
             .filter(|(name, _)| !self.left.contains(*name) || stored.contains_key(*name))
             .map(|(name, (_, due))| (name.clone(), *due))
             .collect();
-        self.insist(stored == told, || {
-            format!("has timers {stored:?}, and its record tells of {told:?}")
+        self.insist(stored == recorded, || {
+            format!("has timers {stored:?}, and its record reports {recorded:?}")
         });
         let tried = self.world.ledger().tried.get(&self.life.id).copied();
         let now = self.now;

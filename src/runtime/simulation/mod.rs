@@ -36,8 +36,8 @@ use crate::id::ModelKey;
 use crate::model::Schema;
 use crate::runtime::{Runtime, Settings};
 use crate::storage::{
-    self, Attribution, Disturbance, Durability, IndexSettings, Migrate, ModelChange, Moment, Place,
-    Simulated, Storage,
+    self, Attribution, DatabaseLocation, Disturbance, Durability, IndexSettings, Migrate,
+    ModelChange, Moment, Simulated, Storage,
 };
 use crate::workflow::{ImportMode, WorkflowSet};
 
@@ -84,7 +84,7 @@ impl Base {
             }
             Self::File(folder) => {
                 let settings = storage::Settings {
-                    place: Place::File(folder.path().join("interlock.db")),
+                    place: DatabaseLocation::File(folder.path().join("interlock.db")),
                     durability: Durability::Relaxed,
                     busy_timeout: Duration::from_secs(5),
                     cache_kib: 1_000,
@@ -122,7 +122,7 @@ async fn disturb(world: &World, moment: Moment, may_fail: bool) -> bool {
         };
         let is_well = !(ledger.random.chance(1) && rough && may_fail);
         if !is_well {
-            ledger.tell(|_| format!("the disk fails: {moment:?}"));
+            ledger.note(|_| format!("the disk fails: {moment:?}"));
         }
         (pause, is_well)
     };
@@ -227,7 +227,7 @@ fn begin(world: &World, life: &Life) {
     ledger.clock = Some(life.clock.clone());
     ledger.until_crash = None;
     ledger.rough = !life.is_last;
-    ledger.tell(|_| "the service starts".to_owned());
+    ledger.note(|_| "the service starts".to_owned());
 }
 
 /// Lets clients work until they are done, or the service crashes.
@@ -330,7 +330,7 @@ async fn settle(
         }
     }
     end(world, looking, stop).await;
-    world.tell(|_| format!("the end, {}", clock.now()));
+    world.note(|_| format!("the end, {}", clock.now()));
     check::check(world, storage).await;
 }
 
@@ -363,7 +363,7 @@ fn given(name: &str, otherwise: u64) -> u64 {
     }
 }
 
-/// Runs schedules from the seed that is given, on all processors; one that fails is told with all
+/// Runs schedules from the seed that is given, on all processors; one that fails is reported with all
 /// that happened.
 #[expect(clippy::print_stdout, reason = "this is what the command is run for")]
 fn run(store: &str, counted: [&str; 2], simulate: fn(u64, bool) -> Report, schedules: u64) {

@@ -17,8 +17,8 @@ use super::{
     random::Random,
     world::{Action, DeedKind, OpOutcome, Origin, World, tenant},
 };
-use crate::callout::{Callee, CriterionResult, Reply, Tags};
 use crate::compute::{Members, Membership, Principal, Rejection, Request, Response};
+use crate::dispatch::{Callee, CriterionResult, Reply, Tags};
 use crate::entity::{Actor, ActorKind, Document};
 use crate::error::Failure;
 use crate::id::{CallId, EntityId, MemberId, ModelKey, TransitionName};
@@ -122,7 +122,7 @@ impl Person {
             Ok(()) => OpOutcome::Done,
             Err(_) => OpOutcome::Failed,
         };
-        ledger.tell(|_| match outcome {
+        ledger.note(|_| match outcome {
             Ok(()) => format!("op {op} done"),
             Err(failure) => format!("op {op} failed: {}", failure.code()),
         });
@@ -182,7 +182,7 @@ impl Person {
             deed.entity = Some(id);
             deed.seen = version.is_committed().then_some(transaction);
             let document = ledger.document(action, self.random.below(10));
-            ledger.tell(|ledger| {
+            ledger.note(|ledger| {
                 let name = ledger.name(id);
                 format!("op {op} {kind:?} {name} {}", document.json())
             });
@@ -225,7 +225,7 @@ impl Person {
             let mut ledger = self.world.ledger();
             let action = ledger.begin_deed(op, DeedKind::Create);
             let document = ledger.document(action, self.random.below(10));
-            ledger.tell(|_| format!("op {op} Create {}", document.json()));
+            ledger.note(|_| format!("op {op} Create {}", document.json()));
             (action, document)
         };
         let entity = NewEntity {
@@ -285,13 +285,13 @@ impl Person {
         let outcome = match self.random.below(100) {
             _ if !rough => Ok(self.reply(&request)),
             0..2 => {
-                self.world.tell(|_| "a member leaves".to_owned());
+                self.world.note(|_| "a member leaves".to_owned());
                 drop(lock().take());
                 return;
             }
             2..4 => return,
             4..7 => Ok(match request.work.callee {
-                Callee::Processor(_) => Reply::Judged(CriterionResult {
+                Callee::Processor(_) => Reply::Evaluated(CriterionResult {
                     matches: true,
                     reason: None,
                 }),
@@ -319,7 +319,7 @@ impl Person {
     fn reply(&mut self, request: &Request) -> Reply {
         let attached = request.work.attached.as_ref();
         match &request.work.callee {
-            Callee::Criterion { .. } => Reply::Judged(CriterionResult {
+            Callee::Criterion { .. } => Reply::Evaluated(CriterionResult {
                 matches: self.random.chance(65),
                 reason: None,
             }),

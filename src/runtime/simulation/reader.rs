@@ -54,8 +54,8 @@ pub(super) async fn check(
     for life in lives {
         for change in life.trail.iter().filter_map(|item| item.change.as_ref()) {
             let document = life.document(change.transaction);
-            let told = (life.id, change.kind, change.transaction, change.at);
-            expected.insert(change.position, (told, document));
+            let item = (life.id, change.kind, change.transaction, change.at);
+            expected.insert(change.position, (item, document));
         }
     }
     match resume(world, storage).await {
@@ -65,7 +65,7 @@ pub(super) async fn check(
                     Ok(Ok(changes)) => world.ledger().heard.extend(changes),
                     Ok(Err(error)) => findings.push(format!("the feed has ended: {error}")),
                     Err(_) => {
-                        findings.push("the feed does not tell everything".to_owned());
+                        findings.push("the feed does not report everything".to_owned());
                         break;
                     }
                 }
@@ -74,7 +74,7 @@ pub(super) async fn check(
         Err(error) => findings.push(format!("nobody can follow: {error}")),
     }
     let ledger = world.ledger();
-    let heard: Vec<_> = ledger.heard.iter().map(told).collect();
+    let heard: Vec<_> = ledger.heard.iter().map(item_of).collect();
     let expected: Vec<_> = expected.into_iter().collect();
     if expected != heard {
         let unlike = expected
@@ -89,10 +89,10 @@ pub(super) async fn check(
     }
 }
 
-type Told = (EntityId, ChangeKind, TransactionId, Timestamp);
+type FeedItem = (EntityId, ChangeKind, TransactionId, Timestamp);
 
-fn told(change: &Changed) -> (Position, (Told, Option<String>)) {
+fn item_of(change: &Changed) -> (Position, (FeedItem, Option<String>)) {
     let document = change.document.as_ref().map(ToString::to_string);
-    let told = (change.entity, change.kind, change.transaction, change.at);
-    (change.position, (told, document))
+    let item = (change.entity, change.kind, change.transaction, change.at);
+    (change.position, (item, document))
 }

@@ -28,9 +28,9 @@ pub(super) struct World {
 pub(super) struct Ledger {
     pub(super) random: Random,
     pub(super) clock: Option<Clock>,
-    /// The entities that someone was told of.
+    /// The entities that were acknowledged to someone.
     pub(super) entities: Vec<EntityId>,
-    /// What the reader of the feed was told, in the order in which it was.
+    /// What the reader of the feed received, in that order.
     pub(super) heard: Vec<Changed>,
     pub(super) ops: Vec<Op>,
     /// Whose each numbered document is.
@@ -157,7 +157,7 @@ impl World {
             let left = ledger.until_crash.map(|left| left.saturating_sub(1));
             ledger.until_crash = left;
             if left == Some(0) {
-                ledger.tell(|_| format!("crash: {place}"));
+                ledger.note(|_| format!("crash: {place}"));
             }
             left == Some(0)
         };
@@ -167,14 +167,14 @@ impl World {
         }
     }
 
-    pub(super) fn tell(&self, what: impl FnOnce(&mut Ledger) -> String) {
-        self.ledger().tell(what);
+    pub(super) fn note(&self, what: impl FnOnce(&mut Ledger) -> String) {
+        self.ledger().note(what);
     }
 
     pub(super) fn fail(&self, what: impl Into<String>) {
         let what = what.into();
         let mut ledger = self.ledger();
-        ledger.tell(|_| format!("FAILURE: {what}"));
+        ledger.note(|_| format!("FAILURE: {what}"));
         ledger.failures.push(what);
     }
 
@@ -193,7 +193,7 @@ impl World {
                 callee: work.callee.name().to_owned(),
             });
         let same = note.entity == work.entity && note.callee == work.callee.name();
-        ledger.tell(|ledger| {
+        ledger.note(|ledger| {
             let entity = ledger.name(work.entity);
             format!("call {} for {entity}", work.callee.name())
         });
@@ -206,7 +206,7 @@ impl World {
 }
 
 impl Ledger {
-    pub(super) fn tell(&mut self, what: impl FnOnce(&mut Self) -> String) {
+    pub(super) fn note(&mut self, what: impl FnOnce(&mut Self) -> String) {
         let Some(mut trace) = self.trace.take() else {
             return;
         };
@@ -215,7 +215,7 @@ impl Ledger {
         self.trace = Some(trace);
     }
 
-    /// The entity, by the order in which it was first told of.
+    /// The entity, by the order in which it was first reported.
     pub(super) fn name(&mut self, id: EntityId) -> String {
         let next = self.names.len();
         format!("e{}", self.names.entry(id).or_insert(next))

@@ -514,7 +514,7 @@ impl Fuzzed {
 fn nothing_is_lost_early_or_taken_twice_whatever_happens() {
     for seed in 1..=300 {
         let mut fuzzed = Fuzzed::new(seed);
-        let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let checked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             for _ in 0..300 {
                 fuzzed.step();
             }
@@ -525,6 +525,6 @@ fn nothing_is_lost_early_or_taken_twice_whatever_happens() {
             }
             fuzzed.settle();
         }));
-        assert!(told.is_ok(), "seed {seed}");
+        assert!(checked.is_ok(), "seed {seed}");
     }
 }

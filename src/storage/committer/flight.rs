@@ -1,4 +1,4 @@
-//! A batch after its validation: on its way to the disk, and what is told of it when it is there.
+//! A batch after its validation: on its way to the disk, and what is reported of it when it is there.
 
 use std::sync::Arc;
 
@@ -169,7 +169,7 @@ fn take_over(
         let tenants = drafts.map(|draft| &draft.tenant);
         inner.recent.publish(news, newest.sequence, tenants);
     }
-    storage.tell_others();
+    storage.notify_others();
 }
 
 /// Keeps the versions that a unit has written.

@@ -91,9 +91,9 @@ impl Committer {
             Ok(true) => {}
             Ok(false) => return Ok(None),
             Err(Error::Database(error)) => {
-                let mut tell = |error| answer_early(reply, error);
+                let mut answer_failed = |error| answer_early(reply, error);
                 let commits = std::slice::from_ref(&commit.commit);
-                self.recover(commits, &error, &mut tell).await?;
+                self.recover(commits, &error, &mut answer_failed).await?;
             }
             Err(error) => return Err(error),
         }

@@ -119,6 +119,6 @@ impl Committer {
             revision: self.revision,
         };
         self.storage.0.applied.begin().finish(newest);
-        self.storage.tell_others();
+        self.storage.notify_others();
     }
 }

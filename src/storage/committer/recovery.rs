@@ -24,8 +24,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// That of no commit, so that everything is read again.
 const UNKNOWN_REVISION: i64 = -1;
 
-/// Tells those who wait for a commit that failed; once.
-type Tell<'a> = &'a mut (dyn FnMut(Error) + Send);
+/// Answers those who wait for a commit that failed; once.
+type AnswerFailed<'a> = &'a mut (dyn FnMut(Error) + Send);
 
 /// When to look whether the files are in their places.
 pub(super) struct Watch(Option<Interval>);
@@ -90,7 +90,7 @@ impl Committer {
         }
         let commits = &validated.rows.batch.commits;
         let survivors = &mut validated.survivors;
-        let mut tell = |error: Error| {
+        let mut answer_failed = |error: Error| {
             for survivor in survivors.iter_mut() {
                 let again = if matches!(error, Error::OutcomeUnknown) {
                     Error::OutcomeUnknown
@@ -100,16 +100,16 @@ impl Committer {
                 answer_early(&mut survivor.submission.reply, again);
             }
         };
-        self.recover(commits, &failure, &mut tell).await
+        self.recover(commits, &failure, &mut answer_failed).await
     }
 
     /// Refuses writes until the database can be used again, then says whether the commits are
-    /// there. Who waits for them is told within a few seconds.
+    /// there. Who waits for them is answered within a few seconds.
     pub(super) async fn recover(
         &mut self,
         commits: &[CommitRow],
         failure: &Failure,
-        tell: Tell<'_>,
+        answer_failed: AnswerFailed<'_>,
     ) -> Result<(), Error> {
         let cause = failure.cause();
         // Whether it was written or not, others may have written since.
@@ -132,11 +132,11 @@ impl Committer {
             "the storage failed; writes are refused: {}",
             cause.advice()
         );
-        let mut is_told = cause.is_rolled_back() || cause == Cause::Misplaced;
+        let mut is_answered = cause.is_rolled_back() || cause == Cause::Misplaced;
         if cause.is_rolled_back() {
-            tell(Error::Unavailable);
-        } else if is_told {
-            tell(Error::OutcomeUnknown);
+            answer_failed(Error::Unavailable);
+        } else if is_answered {
+            answer_failed(Error::OutcomeUnknown);
         }
         for submission in waiting.drain() {
             answer(submission, Err(Error::Unavailable));
@@ -152,14 +152,14 @@ impl Committer {
                     info!(written = known, "the storage is well again; writes are taken");
                     return if known { Ok(()) } else { Err(Error::Unavailable) };
                 }
-                () = &mut late, if !is_told => {
-                    is_told = true;
-                    tell(Error::OutcomeUnknown);
+                () = &mut late, if !is_answered => {
+                    is_answered = true;
+                    answer_failed(Error::OutcomeUnknown);
                 }
                 Some(submission) = inbox.recv() => answer(submission, Err(Error::Unavailable)),
                 Some(chore) = chores.recv() => chore.refuse(),
                 () = stop.cancelled() => {
-                    if !is_told { tell(Error::OutcomeUnknown); }
+                    if !is_answered { answer_failed(Error::OutcomeUnknown); }
                     return Err(Error::Stopped);
                 }
             }

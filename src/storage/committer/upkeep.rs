@@ -15,7 +15,7 @@ impl Committer {
         self.land().await;
         match chore {
             Chore::Write { upkeep, mut reply } => {
-                // What is remembered of a request is told to nobody before it is on the disk.
+                // What is remembered of a request is answered to nobody before it is on the disk.
                 let storage = self.storage.clone();
                 let instants = &storage.0.instants;
                 let at = upkeep.outcome().map(|_| instants.stamp(storage.now(), 1));
@@ -59,8 +59,8 @@ impl Committer {
                 Ok(None) => self.is_behind = true,
                 Err(failure) => {
                     // All of it can be done again, so it does not matter whether it was written.
-                    let mut tell = |error| answer_early(reply, error);
-                    self.recover(&[], &failure, &mut tell).await?;
+                    let mut answer_failed = |error| answer_early(reply, error);
+                    self.recover(&[], &failure, &mut answer_failed).await?;
                     break 0;
                 }
             }

@@ -3,7 +3,7 @@
 use futures_util::stream::BoxStream;
 
 use crate::storage::{
-    port::{CopyError, CopyMark, Place, Row, Table, Value},
+    port::{CopyError, CopyMark, DatabaseLocation, Row, Table, Value},
     postgres, sqlite,
 };
 
@@ -15,24 +15,28 @@ pub(super) enum End {
 
 impl End {
     /// A database that is only read, and that nobody else has open.
-    pub(super) async fn source(place: &Place) -> Result<Self, CopyError> {
+    pub(super) async fn source(place: &DatabaseLocation) -> Result<Self, CopyError> {
         Ok(match place {
-            Place::File(path) => Self::Sqlite(Box::new(sqlite::CopyEnd::source(path).await?)),
-            Place::Server(server) => {
+            DatabaseLocation::File(path) => {
+                Self::Sqlite(Box::new(sqlite::CopyEnd::source(path).await?))
+            }
+            DatabaseLocation::Server(server) => {
                 Self::Postgres(Box::new(postgres::CopyEnd::source(server).await?))
             }
-            Place::Memory => return Err(CopyError::InMemory),
+            DatabaseLocation::Memory => return Err(CopyError::InMemory),
         })
     }
 
     /// A database that is written, and that nobody else has open. It is made and migrated.
-    pub(super) async fn target(place: &Place) -> Result<Self, CopyError> {
+    pub(super) async fn target(place: &DatabaseLocation) -> Result<Self, CopyError> {
         Ok(match place {
-            Place::File(path) => Self::Sqlite(Box::new(sqlite::CopyEnd::target(path).await?)),
-            Place::Server(server) => {
+            DatabaseLocation::File(path) => {
+                Self::Sqlite(Box::new(sqlite::CopyEnd::target(path).await?))
+            }
+            DatabaseLocation::Server(server) => {
                 Self::Postgres(Box::new(postgres::CopyEnd::target(server).await?))
             }
-            Place::Memory => return Err(CopyError::InMemory),
+            DatabaseLocation::Memory => return Err(CopyError::InMemory),
         })
     }
 

@@ -11,7 +11,9 @@ mod tables;
 use futures_util::{StreamExt as _, TryStreamExt as _, future::try_join, stream::BoxStream};
 use sha2::{Digest as _, Sha256};
 
-use super::port::{CopyError, CopyMark, CopyProgress, CopyStep, Moved, Place, Row, Table, Value};
+use super::port::{
+    CopyError, CopyMark, CopyProgress, CopyStep, DatabaseLocation, Moved, Row, Table, Value,
+};
 use end::End;
 use tables::TABLES;
 
@@ -26,13 +28,15 @@ const REPORTED: u64 = 5_000;
 
 /// Copies a database into an empty one of another kind, or resumes that. Neither may be open.
 pub(super) async fn copy(
-    from: &Place,
-    to: &Place,
+    from: &DatabaseLocation,
+    to: &DatabaseLocation,
     progress: CopyProgress<'_>,
 ) -> Result<Moved, CopyError> {
     match (from, to) {
-        (Place::File(_), Place::File(_)) => return Err(CopyError::BothFiles),
-        (Place::Server(_), Place::Server(_)) => return Err(CopyError::BothServers),
+        (DatabaseLocation::File(_), DatabaseLocation::File(_)) => return Err(CopyError::BothFiles),
+        (DatabaseLocation::Server(_), DatabaseLocation::Server(_)) => {
+            return Err(CopyError::BothServers);
+        }
         _ => {}
     }
     let mut source = End::source(from).await?;

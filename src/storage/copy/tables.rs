@@ -92,7 +92,7 @@ pub(super) const TABLES: &[Table] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::storage::{copy::end::End, port::Place};
+    use crate::storage::{copy::end::End, port::DatabaseLocation};
 
     /// What is not copied: tables, and columns of others.
     const LEFT: &[&str] = &[
@@ -111,7 +111,7 @@ mod tests {
     async fn every_column_of_every_table_is_copied() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("empty.db");
-        let place = Place::File(path.clone());
+        let place = DatabaseLocation::File(path.clone());
         drop(End::target(&place).await.expect("made"));
         let database = rusqlite::Connection::open(&path).expect("opens");
         let text = "select t.name, c.name, c.pk from sqlite_schema t, pragma_table_info(t.name) c \

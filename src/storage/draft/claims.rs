@@ -1,8 +1,8 @@
 //! Who holds which values of unique keys (`models-and-entities.md` §9).
 //!
 //! What an entity says in the fields of a key is its claim. Claims are rows of their own, so that
-//! the table, and not whoever came first to look, says what is free. Validating a batch asks once who
-//! holds what its units claim, and goes on from there in memory: a unit first frees everything of
+//! the table, and not the first unit that looked, says what is free. Validating a batch asks once who
+//! holds what its units claim, and continues from there in memory: a unit first frees everything of
 //! the entities that it removes or whose claims it changes, then claims (STORAGE.md §3, step 5).
 
 use std::collections::{HashMap, HashSet};
@@ -31,7 +31,7 @@ impl Claims {
         now: &Json,
     ) -> Result<Option<Self>, Error> {
         let values = values(keys, now)?;
-        // Of one whose claims cannot be told all are written anew.
+        // Of one whose claims are not known all are written again.
         let held = before.and_then(|before| self::values(keys, before).ok());
         Ok((held.as_ref() != Some(&values)).then(|| Self {
             keys: keys.clone(),

@@ -10,7 +10,7 @@ use crate::id::ModelKey;
 use crate::model::{ChangeLevel, Extension, Schema};
 use crate::storage::{Error, port::Definitions};
 
-/// After how many deltas the schema is stored anew as one, and they are deleted.
+/// After how many deltas the schema is stored again as one, and they are deleted.
 pub(in crate::storage) const FOLDED_AT: usize = 64;
 
 /// What a unit adds to one model.

@@ -28,7 +28,7 @@ pub(super) use claims::{Claims, Holders, claimed};
 pub(super) use growth::{FOLDED_AT, Growth, Widening, encode_schema};
 pub(super) use keys::KeyChanges;
 pub(super) use message::{MessageChange, add_message_rows};
-pub use outcome::{Once, Outcome};
+pub use outcome::{Once, StoredOutcome};
 pub(super) use outcome::{Taken, outcome_row, outcome_rows};
 pub(super) use record::{RecordChange, RecordView, Records, Seen, add_record_rows};
 pub(super) use run::{RunBefore, RunWrite, add_run_rows};
@@ -66,7 +66,7 @@ pub(super) struct Draft {
     /// What the documents add to their models.
     pub(super) widenings: Vec<Widening>,
     /// What is to be answered to repeats of the requests that this is the work of.
-    pub(super) outcomes: Vec<Outcome>,
+    pub(super) outcomes: Vec<StoredOutcome>,
     /// What was read of records, and is done to them.
     pub(super) records: Records,
     /// What is added to topics.

@@ -21,7 +21,7 @@ pub struct Once {
 
 /// What became of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outcome {
+pub struct StoredOutcome {
     pub once: Once,
     pub answer: Arc<str>,
     /// Whether an earlier commit of the same request has stored one, which this replaces.
@@ -56,7 +56,7 @@ impl Taken {
 
     /// Notes what a unit brings that has survived.
     pub(in crate::storage) fn take(&mut self, draft: &Draft) {
-        for Outcome { once, .. } in &draft.outcomes {
+        for StoredOutcome { once, .. } in &draft.outcomes {
             let name = (draft.tenant.clone(), Arc::clone(&once.key));
             let stored = self.0.entry(name).or_default();
             stored.push((once.part, once.print));
@@ -76,7 +76,7 @@ pub(in crate::storage) fn outcome_rows(
 }
 
 /// The row of one outcome.
-pub(in crate::storage) fn outcome_row(outcome: &Outcome, tenant: TenantRow) -> OutcomeRow {
+pub(in crate::storage) fn outcome_row(outcome: &StoredOutcome, tenant: TenantRow) -> OutcomeRow {
     OutcomeRow {
         t: tenant.0,
         key: Arc::clone(&outcome.once.key),

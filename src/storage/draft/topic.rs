@@ -21,7 +21,7 @@ pub struct NewTopicEvent {
     pub kind: Option<Arc<str>>,
     /// Which of them keep their order.
     pub key: Option<Arc<str>>,
-    /// Tells a repeat: it is not added again.
+    /// Identifies a repeat: it is not added again.
     pub id: Option<Arc<str>>,
 }
 

@@ -35,7 +35,7 @@ impl IdentityKind {
     }
 }
 
-/// Something that is known by its kind and name, whoever asks.
+/// Something that is known by its kind and name to every caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
     pub kind: IdentityKind,

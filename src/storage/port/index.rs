@@ -60,14 +60,14 @@ pub struct Index {
     pub(in crate::storage) filled_to: Option<EntityId>,
 }
 
-/// Which model an index belongs to, for those who are told of it.
+/// Which model an index belongs to, for those who receive it.
 #[derive(Debug)]
 pub(in crate::storage) struct OfModel {
     pub(in crate::storage) tenant: Tenant,
     pub(in crate::storage) model: ModelKey,
 }
 
-/// When searches used an index. All that is told of one index shares it.
+/// When searches used an index. All descriptions of one index share it.
 #[derive(Debug, Clone)]
 pub(in crate::storage) struct Use {
     /// In microseconds.
@@ -85,7 +85,7 @@ impl Use {
         }
     }
 
-    /// Goes on from what is known of it already, together with whoever knows that.
+    /// Continues from what is known of it already, together with those who know that.
     pub(in crate::storage) fn share(&mut self, known: &Self) {
         self.last = Arc::clone(&known.last);
     }

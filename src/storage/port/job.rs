@@ -54,7 +54,7 @@ pub struct Finished {
     pub expires: Timestamp,
 }
 
-/// A job as its tenant is told of it.
+/// A job as its tenant sees it.
 #[derive(Debug, Clone)]
 pub struct Job {
     pub row: JobRow,

@@ -73,7 +73,9 @@ pub(in crate::storage) use run::{OldRun, RunNameRow};
 pub use run::{RunEvents, RunKey, RunKeyKind, RunName, RunsWanted, StoredRun};
 pub(in crate::storage) use scan_page::{Entry, LifecycleEntry, Lifecycles, Reached, ScanRequest};
 pub use scan_page::{ScanLifecycle, ScanPage, ScanRow};
-pub use settings::{Durability, IndexSettings, Migrate, Place, Server, Settings, UsedIndexes};
+pub use settings::{
+    DatabaseLocation, Durability, IndexSettings, Migrate, Server, Settings, UsedIndexes,
+};
 pub(in crate::storage) use table::{CopyMark, Kind, Row, Table, Value};
 pub use task::{Subject, Task, TaskKind, TaskPage};
 pub use topic::{ListedTopic, TopicEvent, TopicKey};

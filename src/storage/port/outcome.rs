@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::TenantRow;
 
-/// Tells the payload of a request from that of another.
+/// Distinguishes the payload of a request from that of another.
 pub type Print = [u8; 32];
 
 /// An outcome that was stored.

@@ -5,13 +5,13 @@ use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 /// Where the database is and how it is used.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    pub place: Place,
+    pub place: DatabaseLocation,
     pub durability: Durability,
     /// How long a lock of another process is waited for.
     pub busy_timeout: Duration,
     /// Page cache of all connections together, in KiB.
     pub cache_kib: u32,
-    /// How many entities a search may have judged by what no database can say; 0 for any number.
+    /// How many entities a search may evaluate by what no database can say; 0 for any number.
     pub scan_max: usize,
     /// Whether `IS_NULL` holds below a list that is not there (`search.md` §3).
     pub absent_lists_are_null: bool,
@@ -25,7 +25,7 @@ pub struct Settings {
 
 /// Where a database is.
 #[derive(Debug, Clone)]
-pub enum Place {
+pub enum DatabaseLocation {
     File(PathBuf),
     /// Gone when the process ends.
     Memory,

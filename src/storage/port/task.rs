@@ -39,7 +39,7 @@ impl TaskKind {
         }
     }
 
-    /// Whether it waits for a time, and not for whoever is at it now.
+    /// Whether it waits for a time, and not for the worker that has it now.
     pub(in crate::storage) const fn waits(self) -> bool {
         !matches!(self, Self::Continuation)
     }

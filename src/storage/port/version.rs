@@ -52,7 +52,7 @@ pub struct Recorded {
     pub record: Record,
 }
 
-/// A model as lists tell of it.
+/// A model as lists show it.
 #[derive(Debug, Clone)]
 pub struct Listed {
     pub(in crate::storage) row: ModelRow,

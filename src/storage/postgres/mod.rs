@@ -2,7 +2,7 @@
 //!
 //! Statements live in `sql/`. Commits are a chain: each batch says which commit it follows, and is
 //! written only if that one is the newest, so any number of processes may write to one database
-//! (STORAGE.md §13). What is told of the newest commit may be old when it is used; that a batch
+//! (STORAGE.md §13). What is reported of the newest commit may be old when it is used; that a batch
 //! still fits is what makes it right.
 
 mod batch;

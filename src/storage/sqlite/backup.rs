@@ -14,7 +14,7 @@ use super::{MIGRATIONS, lock, pages, place};
 use crate::clock::Timestamp;
 use crate::entity::Sequence;
 use crate::id::TransactionId;
-use crate::storage::port::{Copied, CopyError, Newest, Place, Progress, Settings};
+use crate::storage::port::{Copied, CopyError, DatabaseLocation, Newest, Progress, Settings};
 use crate::storage::rows::{is_damage, is_foreign};
 
 const INTO: &str = include_str!("sql/copy_into.sql");
@@ -96,9 +96,9 @@ pub(in crate::storage) async fn restore(
 /// Where the database is.
 fn file(settings: &Settings) -> Result<&PathBuf, CopyError> {
     match &settings.place {
-        Place::File(path) => Ok(path),
-        Place::Memory => Err(CopyError::InMemory),
-        Place::Server(_) => Err(CopyError::OnServer),
+        DatabaseLocation::File(path) => Ok(path),
+        DatabaseLocation::Memory => Err(CopyError::InMemory),
+        DatabaseLocation::Server(_) => Err(CopyError::OnServer),
     }
 }
 

@@ -1,9 +1,9 @@
 //! The log, copied back beside the writer.
 //!
-//! Whoever copies thousands of pages back and syncs the file takes tens of milliseconds for it. If
+//! A connection that copies thousands of pages back and syncs the file takes tens of milliseconds for it. If
 //! that is the writer, as it is by default, nothing is written meanwhile, several times a second
-//! under load. So another connection does it while the writer goes on, and the writer only copies
-//! the rest, after which the log begins anew: the p99 of creations is a third of what it was
+//! under load. So another connection does it while the writer continues, and the writer only copies
+//! the rest, after which the log begins again: the p99 of creations is a third of what it was
 //! (measured).
 
 use sqlx::{ConnectOptions as _, Connection as _};

@@ -11,7 +11,7 @@ use sqlx_sqlite::{SqliteJournalMode, SqliteSynchronous};
 use uuid::Uuid;
 
 use super::{CHECKPOINT_PAGES, MIGRATIONS, backup, lock};
-use crate::storage::port::{CopyError, CopyMark, Kind, Place, Row, Table, Value};
+use crate::storage::port::{CopyError, CopyMark, DatabaseLocation, Kind, Row, Table, Value};
 
 const CREATE: &str = include_str!("sql/copying/create.sql");
 const PUT: &str = include_str!("sql/copying/put.sql");
@@ -41,7 +41,7 @@ impl CopyEnd {
         if !path.is_file() {
             return Err(CopyError::Absent(path.to_owned()));
         }
-        let lock = lock(&Place::File(path.to_owned()))?;
+        let lock = lock(&DatabaseLocation::File(path.to_owned()))?;
         let mut connection = backup::read_only(path).connect().await?;
         backup::check_is_ours(path, &mut connection).await?;
         check_version(path, &mut connection).await?;
@@ -57,7 +57,7 @@ impl CopyEnd {
 
     /// A database that is written; it is made if there is none.
     pub(in crate::storage) async fn target(path: &Path) -> Result<Self, CopyError> {
-        let lock = lock(&Place::File(path.to_owned()))?;
+        let lock = lock(&DatabaseLocation::File(path.to_owned()))?;
         let mut connection = SqliteConnectOptions::new()
             .filename(path)
             .create_if_missing(true)

@@ -81,7 +81,7 @@ impl PickedHead<'_> {
     }
 }
 
-/// A version, as the feed tells it, without its document.
+/// A version, as the feed lists it, without its document.
 #[derive(Debug, Deserialize)]
 pub(super) struct FeedHead<'a>(
     /// `n`.

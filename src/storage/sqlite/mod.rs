@@ -3,7 +3,7 @@
 //! Statements live in `sql/`. What sqlx does to `SQLite` costs a thread hop per text, so a batch is
 //! one text (`LIMITS.md` (c), STORAGE.md §3).
 //! A bound limit is written `+?`. Of a bare one the planner takes the value, and so `SQLite` prepares
-//! the statement anew each time it is bound: a third of what a small search cost (measured).
+//! the statement again each time it is bound: a third of what a small search cost (measured).
 
 mod backup;
 mod checkpoint;
@@ -51,7 +51,7 @@ use sqlx_sqlite::{
 use tracing::{error, info, warn};
 
 use super::{
-    port::{Durability, Failure, Migrate, Newest, OpenError, Place, Settings},
+    port::{DatabaseLocation, Durability, Failure, Migrate, Newest, OpenError, Settings},
     rows::migrator,
 };
 
@@ -82,7 +82,7 @@ const STATEMENTS_KEPT: usize = 64;
 pub(super) struct Sqlite {
     reads: SqlitePool,
     options: SqliteConnectOptions,
-    place: Place,
+    place: DatabaseLocation,
     durability: Durability,
     /// Where the files are; in memory there are none.
     placement: Option<Placement>,
@@ -100,7 +100,7 @@ impl Sqlite {
         let mut options = options(settings);
         let (mut placement, mut damaged) = (None, false);
         let reads = match &settings.place {
-            Place::File(path) => {
+            DatabaseLocation::File(path) => {
                 report_tail(path);
                 // The first connection makes the file, and its journal mode stays with it.
                 let mut first = options.connect().await?;
@@ -121,7 +121,7 @@ impl Sqlite {
                 });
                 readers.connect_lazy_with(options.clone().read_only(true))
             }
-            Place::Memory | Place::Server(_) => {
+            DatabaseLocation::Memory | DatabaseLocation::Server(_) => {
                 let only = pool(1)
                     .min_connections(1)
                     .connect_with(options.clone())
@@ -181,7 +181,7 @@ impl Sqlite {
 
     /// What copies the log back beside the writer; a database in memory has none.
     pub(super) fn checkpointer(&self) -> Option<Checkpointer> {
-        let has_log = matches!(self.place, Place::File(_));
+        let has_log = matches!(self.place, DatabaseLocation::File(_));
         has_log.then(|| Checkpointer::new(self.options.clone()))
     }
 
@@ -247,12 +247,14 @@ fn pool(size: u32) -> SqlitePoolOptions {
 
 fn options(settings: &Settings) -> SqliteConnectOptions {
     let options = match &settings.place {
-        Place::File(path) => SqliteConnectOptions::new()
+        DatabaseLocation::File(path) => SqliteConnectOptions::new()
             .filename(path)
             .create_if_missing(true)
             .journal_mode(SqliteJournalMode::Wal)
             .pragma("wal_autocheckpoint", CHECKPOINT_PAGES.to_string()),
-        Place::Memory | Place::Server(_) => SqliteConnectOptions::new().in_memory(true),
+        DatabaseLocation::Memory | DatabaseLocation::Server(_) => {
+            SqliteConnectOptions::new().in_memory(true)
+        }
     };
     // A negative cache size is in KiB; the setting is for all connections together.
     let cache = i64::from(settings.cache_kib / (READERS + 1));
@@ -266,8 +268,8 @@ fn options(settings: &Settings) -> SqliteConnectOptions {
 }
 
 /// A lock file beside the database: `SQLite` itself would let two processes take turns.
-fn lock(place: &Place) -> Result<Option<File>, OpenError> {
-    let Place::File(path) = place else {
+fn lock(place: &DatabaseLocation) -> Result<Option<File>, OpenError> {
+    let DatabaseLocation::File(path) = place else {
         return Ok(None);
     };
     if let Some(folder) = path
@@ -328,7 +330,7 @@ mod tests {
         TaskDone, Written,
     };
 
-    fn settings(place: Place) -> Settings {
+    fn settings(place: DatabaseLocation) -> Settings {
         Settings {
             place,
             durability: Durability::Full,
@@ -345,7 +347,9 @@ mod tests {
 
     #[tokio::test]
     async fn every_statement_prepares_on_a_migrated_database() {
-        let (database, _) = Sqlite::open(&settings(Place::Memory)).await.expect("opens");
+        let (database, _) = Sqlite::open(&settings(DatabaseLocation::Memory))
+            .await
+            .expect("opens");
         let mut connection = database.reads.acquire().await.expect("a connection");
         let sorter = include_str!("sql/sorter/create.sql");
         connection.execute(sorter).await.expect("a table");
@@ -366,7 +370,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_batch_looks_through_no_table() {
-        let (database, _) = Sqlite::open(&settings(Place::Memory)).await.expect("opens");
+        let (database, _) = Sqlite::open(&settings(DatabaseLocation::Memory))
+            .await
+            .expect("opens");
         let mut connection = database.reads.acquire().await.expect("a connection");
         let key = || crate::entity::Key::null();
         let batch = Batch {
@@ -425,7 +431,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_scan_page_is_read_in_the_order_of_indexes() {
-        let (database, _) = Sqlite::open(&settings(Place::Memory)).await.expect("opens");
+        let (database, _) = Sqlite::open(&settings(DatabaseLocation::Memory))
+            .await
+            .expect("opens");
         let mut connection = database.reads.acquire().await.expect("a connection");
         for name in ["scan_page", "scan_page_with_lifecycle"] {
             let sql = std::fs::read_to_string(format!("src/storage/sqlite/sql/{name}.sql"));
@@ -447,7 +455,7 @@ mod tests {
     #[tokio::test]
     async fn a_batch_that_is_refused_leaves_the_writer_as_it_was() {
         let folder = tempfile::tempdir().expect("a folder");
-        let place = Place::File(folder.path().join("interlock.db"));
+        let place = DatabaseLocation::File(folder.path().join("interlock.db"));
         let (database, _) = Sqlite::open(&settings(place)).await.expect("opens");
         let mut writer = database.writer().expect("the first");
         let decisions = |numbers: &mut dyn Iterator<Item = i64>| Batch {
@@ -476,7 +484,9 @@ mod tests {
     #[tokio::test]
     async fn a_second_opener_is_refused_and_an_old_database_is_not_touched_unasked() {
         let folder = tempfile::tempdir().expect("a folder");
-        let mut settings = settings(Place::File(folder.path().join("new/interlock.db")));
+        let mut settings = settings(DatabaseLocation::File(
+            folder.path().join("new/interlock.db"),
+        ));
         settings.migrate = Migrate::No;
         assert!(matches!(
             Sqlite::open(&settings).await,
@@ -493,7 +503,7 @@ mod tests {
     #[tokio::test]
     async fn a_newer_database_is_refused() {
         let folder = tempfile::tempdir().expect("a folder");
-        let settings = settings(Place::File(folder.path().join("interlock.db")));
+        let settings = settings(DatabaseLocation::File(folder.path().join("interlock.db")));
         Sqlite::migrate(&settings).await.expect("migrates");
         let mut connection = options(&settings).connect().await.expect("connects");
         sqlx::query(

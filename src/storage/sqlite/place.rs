@@ -20,7 +20,7 @@ use rustix::{
 
 use crate::storage::port::Misplaced;
 
-/// What tells one file from all others of the machine, as long as it exists.
+/// What distinguishes one file from all others of the machine, as long as it exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Identity {
     device: u64,

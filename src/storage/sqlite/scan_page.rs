@@ -16,7 +16,7 @@ use crate::storage::rows::from_row_of;
 const SCAN_PAGE: &str = include_str!("sql/scan_page.sql");
 const SCAN_PAGE_WITH_LIFECYCLE: &str = include_str!("sql/scan_page_with_lifecycle.sql");
 
-/// Where what is told is not what was asked for.
+/// Where the answer is not what was asked for.
 const TORN: Error = Error::Inconsistent {
     table: "version",
     column: "data",
@@ -107,10 +107,10 @@ fn page(data: PageData, lifecycles: Option<Lifecycles>) -> Option<ScanPage> {
         });
     }
     let documents = data.documents.unwrap_or_default();
-    let told = lifecycles
+    let complete = lifecycles
         .as_ref()
         .is_none_or(|known| known.all.len() == rows.len());
-    (at == documents.len() && lengths.next().is_none() && told)
+    (at == documents.len() && lengths.next().is_none() && complete)
         .then(|| ScanPage::new(rows, documents, lifecycles))
 }
 

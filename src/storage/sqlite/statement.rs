@@ -60,7 +60,7 @@ fn of_probe(query: &mut Statement, model: ModelRow, probe: &Probe) {
 }
 
 /// The entities that any of the probes finds, as they are. The order of its joins is said, not left
-/// to be guessed: whoever guesses knows nothing of how much the probes find.
+/// to be guessed: the planner knows nothing of how much the probes find.
 pub(super) fn look_up(model: ModelRow, probes: &[Probe], limit: i64) -> Statement {
     // The place is not asked for, and what is live was written, not deleted.
     let mut query = QueryBuilder::new(
@@ -171,7 +171,7 @@ pub(super) fn found_as_of(
     query
 }
 
-/// Adds keys of entities, unless these have moved meanwhile: whoever moved them saw to the keys.
+/// Adds keys of entities, unless these have moved meanwhile: the change that moved them wrote the keys.
 pub(super) fn add_keys(index: IndexRow, keys: &[FilledKey]) -> Statement {
     let mut query = QueryBuilder::new("insert or ignore into search_key(p, key, e) select ");
     query.push_bind(index.0);

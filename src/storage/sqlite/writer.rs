@@ -227,7 +227,7 @@ impl Writer {
             connection, log, ..
         } = &mut self.held
         {
-            // The last connection that closes takes away the log at the path, whoever's that is.
+            // The last connection that closes removes the log at the path, even one of another database.
             log.placement.check(log.open.as_ref())?;
             if let Some(connection) = connection.take() {
                 let _ = connection.close().await;

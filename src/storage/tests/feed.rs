@@ -68,7 +68,8 @@ async fn write_at_random(bench: &Bench, model: &Arc<Definitions>, writer: i64) {
 #[tokio::test]
 async fn a_feed_gives_every_version_once_in_order_whenever_it_is_read() {
     let folder = tempfile::tempdir().expect("a folder");
-    let bench = Arc::new(Bench::on(Place::File(folder.path().join("interlock.db"))).await);
+    let bench =
+        Arc::new(Bench::on(DatabaseLocation::File(folder.path().join("interlock.db"))).await);
     let models = [bench.locked_model("m").await, bench.locked_model("n").await];
     let begun = bench.storage.latest();
     let documents = || Wanted {
@@ -116,7 +117,7 @@ async fn a_feed_gives_every_version_once_in_order_whenever_it_is_read() {
         assert_eq!(format!("{one:?}"), format!("{other:?}"));
     }
     let now = bench.snapshot().await;
-    let mut told = 0;
+    let mut received = 0;
     for id in all
         .iter()
         .map(|change| change.entity)
@@ -130,10 +131,10 @@ async fn a_feed_gives_every_version_once_in_order_whenever_it_is_read() {
                 (then.position, then.kind, then.at, then.transaction),
                 (change.position, change.kind, change.at, change.transaction)
             );
-            told += 1;
+            received += 1;
         }
     }
-    assert_eq!(told, all.len());
+    assert_eq!(received, all.len());
     for after in positions(&all).into_iter().step_by(37) {
         let rest = followed(
             &bench,
@@ -234,7 +235,7 @@ async fn a_feed_gives_what_is_wanted_of_it_from_the_ring_as_from_the_table() {
 }
 
 #[tokio::test]
-async fn a_feed_begins_where_it_is_told_to_or_says_why_not() {
+async fn a_feed_begins_where_it_is_asked_to_or_says_why_not() {
     let bench = Bench::start().await;
     let model = bench.locked_model("m").await;
     bench.create(&model, 1).await;

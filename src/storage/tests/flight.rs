@@ -48,7 +48,7 @@ impl Slow {
         }
     }
 
-    /// Begins to commit a new entity; goes on once it is written.
+    /// Begins to commit a new entity; continues once it is written.
     async fn begin(
         &self,
         model: &Arc<Definitions>,
@@ -63,7 +63,7 @@ impl Slow {
 }
 
 #[tokio::test]
-async fn nothing_is_told_before_it_is_on_the_disk_and_the_next_is_written_meanwhile() {
+async fn nothing_is_answered_before_it_is_on_the_disk_and_the_next_is_written_meanwhile() {
     let slow = Slow::new(|_| true).await;
     let storage = &slow.bench.storage;
     let model = slow.bench.locked_model("m").await;
@@ -143,7 +143,7 @@ async fn a_database_behind_a_link_is_synced_where_it_is() {
     let [there, link] = ["there.db", "link.db"].map(|name| folder.path().join(name));
     std::fs::write(&there, "").expect("written");
     std::os::unix::fs::symlink(&there, &link).expect("linked");
-    let bench = Bench::on(Place::File(link)).await;
+    let bench = Bench::on(DatabaseLocation::File(link)).await;
     let model = bench.locked_model("m").await;
     bench.create(&model, 1).await;
     assert!(folder.path().join("there.db-wal").exists());

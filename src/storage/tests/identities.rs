@@ -29,7 +29,7 @@ async fn identities_are_kept_until_they_are_forgotten() {
     use IdentityChange::Keep;
     use IdentityKind::{Client, KeyPair};
     let folder = tempfile::tempdir().expect("a folder");
-    let place = Place::File(folder.path().join("interlock.db"));
+    let place = DatabaseLocation::File(folder.path().join("interlock.db"));
     let bench = Bench::on(place.clone()).await;
     let before = bench.storage.latest();
     let (one, key) = (

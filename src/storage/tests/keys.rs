@@ -69,21 +69,21 @@ async fn a_value_is_freed_by_a_deletion_and_by_a_change_and_may_move_within_a_un
     unit.update(&model, &base, with(&base, 1), Vec::new(), None)
         .expect("fits");
     assert_eq!(code_of(commit(unit).await), Code::UniqueViolation);
-    // Deleted and made anew in one unit, and nothing of it when that is rolled back.
+    // Deleted and made again in one unit, and nothing of it when that is rolled back.
     let mut unit = bench.unit();
     let mark = unit.mark();
     let base = unit.read(one).await.expect("reads").expect("there");
     unit.remove(&model, &base, None).expect("fits");
     unit.roll_back_to(&mark);
     unit.release(mark);
-    let anew = image(&unit, &model, 2);
-    unit.create(&model, anew, Vec::new(), None).expect("fits");
+    let again = image(&unit, &model, 2);
+    unit.create(&model, again, Vec::new(), None).expect("fits");
     assert_eq!(code_of(commit(unit).await), Code::UniqueViolation);
     let mut unit = bench.unit();
     let base = unit.read(one).await.expect("reads").expect("there");
     unit.remove(&model, &base, None).expect("fits");
-    let anew = image(&unit, &model, 2);
-    unit.create(&model, anew, Vec::new(), None).expect("fits");
+    let again = image(&unit, &model, 2);
+    unit.create(&model, again, Vec::new(), None).expect("fits");
     commit(unit).await.expect("commits");
     // Made and removed: nothing is claimed.
     let mut unit = bench.unit();
@@ -101,7 +101,7 @@ async fn a_value_is_freed_by_a_deletion_and_by_a_change_and_may_move_within_a_un
 async fn claims_outlive_the_process_and_end_with_all_entities() {
     const MANY: i64 = 1_200;
     let folder = tempfile::tempdir().expect("a folder");
-    let place = Place::File(folder.path().join("interlock.db"));
+    let place = DatabaseLocation::File(folder.path().join("interlock.db"));
     let bench = Bench::on(place.clone()).await;
     let model = keyed_model(&bench, "m").await;
     let mut unit = bench.unit();
@@ -133,7 +133,7 @@ async fn claims_outlive_the_process_and_end_with_all_entities() {
     }
     commit(unit).await.expect("commits");
     bench.create(&model, 0).await;
-    // All are deleted and made anew in one unit.
+    // All are deleted and made again in one unit.
     let mut unit = bench.unit();
     let mut scan = unit.snapshot().await.expect("a snapshot").scan(&model);
     while let Some(part) = scan.next().await.expect("scans") {

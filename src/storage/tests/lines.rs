@@ -23,7 +23,7 @@ async fn all_due(storage: &Storage) -> (Vec<i64>, usize) {
 async fn after_a_restart_many_tasks_of_one_instant_are_all_due() {
     const COUNT: i64 = 25_000;
     let folder = tempfile::tempdir().expect("a folder");
-    let place = Place::File(folder.path().join("interlock.db"));
+    let place = DatabaseLocation::File(folder.path().join("interlock.db"));
     let bench = Bench::on(place.clone()).await;
     let model = bench.locked_model("m").await;
     let id = bench.create(&model, 1).await;
@@ -60,7 +60,7 @@ async fn after_a_restart_many_tasks_of_one_instant_are_all_due() {
 #[tokio::test]
 async fn of_continuations_only_those_are_read_that_an_earlier_process_wrote() {
     let folder = tempfile::tempdir().expect("a folder");
-    let place = Place::File(folder.path().join("interlock.db"));
+    let place = DatabaseLocation::File(folder.path().join("interlock.db"));
     let bench = Bench::on(place.clone()).await;
     let model = bench.locked_model("m").await;
     let suspend = async |bench: &Bench, n: i64| {

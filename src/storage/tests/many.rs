@@ -7,7 +7,7 @@ use super::*;
 /// Who an entity is, and where its version stands.
 type Listed = Vec<(EntityId, Position)>;
 
-/// The entities of a model as a scan tells of them.
+/// The entities of a model as a scan lists them.
 async fn scanned(snapshot: &Snapshot, model: &Definitions) -> Listed {
     let mut scan = snapshot.scan(model);
     let mut found = Vec::new();

@@ -3,8 +3,8 @@
 use super::*;
 
 /// An outcome that expires some seconds after the beginning of the bench's time.
-fn outcome(key: &str, part: u32, print: u8, expires: i64) -> Outcome {
-    Outcome {
+fn outcome(key: &str, part: u32, print: u8, expires: i64) -> StoredOutcome {
+    StoredOutcome {
         once: Once {
             key: key.into(),
             part,
@@ -17,7 +17,7 @@ fn outcome(key: &str, part: u32, print: u8, expires: i64) -> Outcome {
 }
 
 /// A unit that makes an entity and brings outcomes.
-fn unit(bench: &Bench, model: &Arc<Definitions>, outcomes: Vec<Outcome>) -> UnitOfWork {
+fn unit(bench: &Bench, model: &Arc<Definitions>, outcomes: Vec<StoredOutcome>) -> UnitOfWork {
     let mut unit = bench.unit();
     let image = image(&unit, model, 1);
     unit.create(model, image, Vec::new(), None).expect("fits");
@@ -68,7 +68,7 @@ async fn an_outcome_is_stored_with_the_work_and_once() {
 }
 
 #[tokio::test]
-async fn an_outcome_is_rolled_back_with_the_work_and_told_within_its_unit() {
+async fn an_outcome_is_rolled_back_with_the_work_and_visible_within_its_unit() {
     let bench = Bench::start().await;
     let model = bench.locked_model("m").await;
     let mut unit = unit(&bench, &model, vec![outcome("kept", 0, 1, 100)]);
@@ -114,7 +114,7 @@ async fn outcomes_of_changes_of_models_are_stored_with_them() {
 #[tokio::test]
 async fn what_is_past_its_time_is_free_and_goes_away() {
     let folder = tempfile::tempdir().expect("a folder");
-    let place = Place::File(folder.path().join("interlock.db"));
+    let place = DatabaseLocation::File(folder.path().join("interlock.db"));
     let bench = Bench::on(place.clone()).await;
     let model = bench.locked_model("m").await;
     for (key, expires) in [("short", 10), ("long", 1_000)] {
@@ -123,8 +123,8 @@ async fn what_is_past_its_time_is_free_and_goes_away() {
     }
     bench.clock.set(Timestamp::from_micros(10_000_000));
     assert_eq!(stored(&bench, "short").await, []);
-    let anew = unit(&bench, &model, vec![outcome("short", 0, 2, 20)]);
-    commit(anew)
+    let again = unit(&bench, &model, vec![outcome("short", 0, 2, 20)]);
+    commit(again)
         .await
         .expect("another request may have the key");
     bench.clock.set(Timestamp::from_micros(20_000_000));

@@ -26,7 +26,7 @@ impl Bench {
 #[tokio::test]
 async fn a_record_is_what_the_last_commit_left_and_outlives_a_restart() {
     let folder = tempfile::tempdir().expect("a folder");
-    let place = Place::File(folder.path().join("interlock.db"));
+    let place = DatabaseLocation::File(folder.path().join("interlock.db"));
     let bench = Bench::on(place.clone()).await;
     assert_eq!(bench.body(&action("a")).await, None);
     let first = bench.put(&action("a"), "1").await;
@@ -91,11 +91,11 @@ async fn producers_of_all_tenants_are_read_together() {
     bench.put(&action("a"), "no producer").await;
     let all = bench.storage.producers(RecordRow::FIRST, 10).await;
     let all = all.expect("reads");
-    let told: Vec<_> = all
+    let listed: Vec<_> = all
         .iter()
         .map(|producer| (producer.tenant.as_str(), &*producer.record.body))
         .collect();
-    assert_eq!(told, [("t", "t"), ("u", "u")]);
+    assert_eq!(listed, [("t", "t"), ("u", "u")]);
     let after = bench.storage.producers(all[0].row, 10).await;
     assert_eq!(after.expect("reads").len(), 1);
     bench.stop().await;
@@ -239,7 +239,7 @@ async fn records_commit_with_entities_or_not_at_all() {
 #[tokio::test]
 async fn bytes_of_records_are_counted_for_their_tenant() {
     let folder = tempfile::tempdir().expect("a folder");
-    let place = Place::File(folder.path().join("interlock.db"));
+    let place = DatabaseLocation::File(folder.path().join("interlock.db"));
     let bench = Bench::on(place.clone()).await;
     let counting = bench.storage.count_usage(bench.stop.clone());
     counting.await;

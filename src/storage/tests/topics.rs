@@ -40,7 +40,7 @@ impl Bench {
 #[tokio::test]
 async fn events_have_sequences_without_gaps_and_outlive_a_restart() {
     let folder = tempfile::tempdir().expect("a folder");
-    let place = Place::File(folder.path().join("interlock.db"));
+    let place = DatabaseLocation::File(folder.path().join("interlock.db"));
     let bench = Bench::on(place.clone()).await;
     let none = bench.storage.topic(&tenant(), &topic("a"), 0, 1).await;
     assert_eq!(none.expect("reads"), None);
@@ -166,7 +166,7 @@ async fn a_part_ends_with_a_number_of_bytes() {
 #[tokio::test]
 async fn bytes_of_topics_are_counted_for_their_tenant() {
     let folder = tempfile::tempdir().expect("a folder");
-    let place = Place::File(folder.path().join("interlock.db"));
+    let place = DatabaseLocation::File(folder.path().join("interlock.db"));
     let bench = Bench::on(place.clone()).await;
     bench.storage.count_usage(bench.stop.clone()).await;
     bench

@@ -2,12 +2,12 @@
 
 use super::*;
 use crate::compat::Compat;
-use crate::model::{ChangeLevel, Members};
+use crate::model::{ChangeLevel, SchemaMembers};
 
 #[tokio::test]
 async fn many_deltas_are_folded_and_say_the_same_afterwards() {
     let folder = tempfile::tempdir().expect("a folder");
-    let place = Place::File(folder.path().join("interlock.db"));
+    let place = DatabaseLocation::File(folder.path().join("interlock.db"));
     let bench = Bench::on(place.clone()).await;
     let model = bench.locked_model("m").await;
     let key = &model.model.key;
@@ -90,7 +90,12 @@ async fn a_unit_forgets_what_it_would_have_added_when_it_is_rolled_back() {
         .expect("reads")
         .expect("a model");
     assert_eq!(
-        seen.model.schema.root.members.as_ref().map(Members::len),
+        seen.model
+            .schema
+            .root
+            .members
+            .as_ref()
+            .map(SchemaMembers::len),
         Some(3)
     );
     unit.roll_back_to(&mark);

@@ -17,7 +17,7 @@ use foldhash::HashMap;
 
 use super::{
     Error, Snapshot, Storage,
-    draft::{Attribution, Base, Growth, MessageChange, Outcome, Publication, Records},
+    draft::{Attribution, Base, Growth, MessageChange, Publication, Records, StoredOutcome},
     port::{Definitions, EntityRow, UNCOMMITTED, Version},
     task::{Decision, TaskChange},
 };
@@ -65,7 +65,7 @@ pub struct UnitOfWork {
     /// Likewise.
     messages: Vec<MessageChange>,
     /// Likewise.
-    outcomes: Vec<Outcome>,
+    outcomes: Vec<StoredOutcome>,
     /// What it has read of records; of its changes only a rollback takes any back.
     records: Records,
     /// In the order in which they were made; only a rollback takes any back.

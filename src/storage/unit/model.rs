@@ -5,7 +5,7 @@ use tokio_util::sync::CancellationToken;
 use crate::id::{ModelKey, Tenant, TransactionId};
 use crate::storage::{
     Error, Storage,
-    draft::{Attribution, Committed, Draft, ModelChange, Outcome},
+    draft::{Attribution, Committed, Draft, ModelChange, StoredOutcome},
 };
 
 impl Storage {
@@ -28,7 +28,7 @@ impl Storage {
         attribution: Attribution,
         model: &ModelKey,
         change: ModelChange,
-        outcome: Option<Outcome>,
+        outcome: Option<StoredOutcome>,
     ) -> Result<Committed, Error> {
         let draft = Draft {
             outcomes: outcome.into_iter().collect(),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::UnitOfWork;
 use crate::id::Tenant;
-use crate::storage::{Error, Storage, draft::Outcome, port::Remembered};
+use crate::storage::{Error, Storage, draft::StoredOutcome, port::Remembered};
 
 /// What an outcome takes beside its answer, roughly.
 const OUTCOME_BYTES: usize = 200;
@@ -27,7 +27,7 @@ impl Storage {
 
 impl UnitOfWork {
     /// Stores an outcome with everything else.
-    pub fn remember(&mut self, outcome: Outcome) -> Result<(), Error> {
+    pub fn remember(&mut self, outcome: StoredOutcome) -> Result<(), Error> {
         self.grow(outcome.answer.len() + OUTCOME_BYTES)?;
         self.outcomes.push(outcome);
         Ok(())

@@ -10,8 +10,8 @@ use crate::storage::{
 };
 
 impl UnitOfWork {
-    /// The tasks of an entity, as this unit sees them. Whoever changes them changes the entity
-    /// too, so its version tells whether they are still the same at the commit.
+    /// The tasks of an entity, as this unit sees them. A change of them changes the entity
+    /// too, so its version shows whether they are still the same at the commit.
     pub async fn tasks(&mut self, version: &Version) -> Result<Vec<Task>, Error> {
         let mut tasks = if version.row == EntityRow(0) {
             Vec::new()

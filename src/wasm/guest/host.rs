@@ -208,7 +208,7 @@ fn log(mut caller: Caller<'_, Host>, level: i32, at: i32, length: i32) -> Result
 }
 
 /// The name of a variable; none if it is not valid.
-fn name(caller: &Caller<'_, Host>, (at, length): Place) -> Option<Box<str>> {
+fn name(caller: &Caller<'_, Host>, (at, length): MemoryRange) -> Option<Box<str>> {
     let name = bytes(caller, at, length)?;
     let has_length = (1..=VARIABLE_NAME_MAX).contains(&name.len());
     let name = std::str::from_utf8(name).ok()?;
@@ -216,10 +216,14 @@ fn name(caller: &Caller<'_, Host>, (at, length): Place) -> Option<Box<str>> {
 }
 
 /// Where something is in the module's memory, and its length.
-type Place = (i32, i32);
+type MemoryRange = (i32, i32);
 
 /// The variable is read while the module is paused.
-fn kv_get(caller: &Caller<'_, Host>, name_at: Place, (at, room): Place) -> Result<i32, Error> {
+fn kv_get(
+    caller: &Caller<'_, Host>,
+    name_at: MemoryRange,
+    (at, room): MemoryRange,
+) -> Result<i32, Error> {
     let Some(name) = name(caller, name_at) else {
         return Ok(BAD_ARGUMENTS);
     };
@@ -230,7 +234,11 @@ fn kv_get(caller: &Caller<'_, Host>, name_at: Place, (at, room): Place) -> Resul
     Err(Error::host(Request::Get { name, at, room }))
 }
 
-fn kv_set(caller: &Caller<'_, Host>, name_at: Place, (at, length): Place) -> Result<i32, Error> {
+fn kv_set(
+    caller: &Caller<'_, Host>,
+    name_at: MemoryRange,
+    (at, length): MemoryRange,
+) -> Result<i32, Error> {
     let value = bytes(caller, at, length).filter(|value| value.len() <= VARIABLE_BYTES_MAX);
     let (Some(name), Some(value)) = (name(caller, name_at), value) else {
         return Ok(BAD_ARGUMENTS);
@@ -239,7 +247,7 @@ fn kv_set(caller: &Caller<'_, Host>, name_at: Place, (at, length): Place) -> Res
     Err(Error::host(Request::Set { name, value }))
 }
 
-fn kv_delete(caller: &Caller<'_, Host>, name_at: Place) -> Result<i32, Error> {
+fn kv_delete(caller: &Caller<'_, Host>, name_at: MemoryRange) -> Result<i32, Error> {
     match name(caller, name_at) {
         Some(name) => Err(Error::host(Request::Delete { name })),
         None => Ok(BAD_ARGUMENTS),

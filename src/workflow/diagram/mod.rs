@@ -14,7 +14,7 @@ use humantime::format_duration;
 use super::{
     Entry, Mode, OnRuns, Processor, Schedule, State, Task, Timing, Transition, Trigger, Workflow,
 };
-use crate::callout::CallSettings;
+use crate::dispatch::CallSettings;
 use crate::id::StateName;
 
 /// How much of a guard is shown, in characters.
@@ -83,8 +83,8 @@ impl<'a> Frame<'a> {
         let states = in_order(workflow);
         let arrows = states.iter().flat_map(|(name, state)| {
             let triggers = triggers(state);
-            let told = state.transitions.iter().zip(triggers);
-            told.map(|(transition, trigger)| Arrow {
+            let arrows = state.transitions.iter().zip(triggers);
+            arrows.map(|(transition, trigger)| Arrow {
                 from: ids.of(name),
                 to: ids.of(&transition.next),
                 kind: Kind::of(transition),
@@ -434,7 +434,7 @@ digraph workflows {
 "#;
 
     #[test]
-    fn a_picture_tells_everything_that_decides_where_an_entity_goes() {
+    fn a_picture_shows_everything_that_decides_where_an_entity_goes() {
         for (workflows, language, text) in [
             (&[(ORDER, true)][..], Language::Mermaid, ORDER_IN_MERMAID),
             (

@@ -23,7 +23,7 @@ use crate::runtime::{
 use crate::storage::{RunsWanted, StoredRun, TopicKey, Version};
 
 /// Everything that is stored of a run.
-struct Told {
+struct CheckedRun {
     stored: StoredRun,
     state: Arc<RunState>,
     history: Vec<HistoryEvent>,
@@ -31,7 +31,7 @@ struct Told {
 }
 
 /// All runs, the oldest first.
-async fn told(runtime: &Runtime) -> Result<Vec<Told>, Failure> {
+async fn stored_runs(runtime: &Runtime) -> Result<Vec<CheckedRun>, Failure> {
     let storage = runtime.storage();
     let mut all = Vec::new();
     let wanted = RunsWanted::default();
@@ -45,7 +45,7 @@ async fn told(runtime: &Runtime) -> Result<Vec<Told>, Failure> {
         let program = registry
             .program(&tenant(), NAMESPACE, &state.digest)
             .await?;
-        all.push(Told {
+        all.push(CheckedRun {
             stored,
             state,
             history,
@@ -58,13 +58,14 @@ async fn told(runtime: &Runtime) -> Result<Vec<Told>, Failure> {
 
 /// What is still to be done; none at rest.
 pub(super) async fn busy(runtime: &Runtime) -> Option<String> {
-    let all = match told(runtime).await {
+    let all = match stored_runs(runtime).await {
         Ok(all) => all,
         Err(failure) => return Some(format!("not readable: {failure}")),
     };
-    let by_name: HashMap<&str, &Told> = all.iter().map(|told| (told.id(), told)).collect();
-    for told in &all {
-        let run = &told.state.run;
+    let by_name: HashMap<&str, &CheckedRun> =
+        all.iter().map(|checked| (checked.id(), checked)).collect();
+    for checked in &all {
+        let run = &checked.state.run;
         let is_at_rest = run.status.is_end()
             || match &run.waiting {
                 Some(Waiting::Signal { until, .. } | Waiting::Entity { until, .. }) => {
@@ -95,9 +96,9 @@ pub(super) async fn busy(runtime: &Runtime) -> Option<String> {
 }
 
 /// The numbers of the events by which the trigger has started runs.
-fn fed(all: &[Told]) -> Vec<u64> {
-    let by_trigger = |told: &&Told| told.state.run.started_by == StartedBy::Trigger;
-    let inputs = all.iter().filter(by_trigger).map(Told::input);
+fn fed(all: &[CheckedRun]) -> Vec<u64> {
+    let by_trigger = |checked: &&CheckedRun| checked.state.run.started_by == StartedBy::Trigger;
+    let inputs = all.iter().filter(by_trigger).map(CheckedRun::input);
     let mut numbers = Vec::new();
     for input in inputs {
         let events = match input.as_array() {
@@ -125,10 +126,10 @@ async fn check_all(
     runtime: &Runtime,
     findings: &mut Vec<String>,
 ) -> Result<(), Failure> {
-    let all = told(runtime).await?;
-    for told in &all {
-        stage.world.tell(|_| told.story());
-        told.check(findings);
+    let all = stored_runs(runtime).await?;
+    for checked in &all {
+        stage.world.note(|_| checked.story());
+        checked.check(findings);
     }
     related(&all, findings);
     schedule_is_kept(&all, findings);
@@ -176,7 +177,7 @@ fn data(version: &Version) -> Value {
     serde_json::from_str(version.image.document.as_str()).expect("JSON")
 }
 
-impl Told {
+impl CheckedRun {
     fn id(&self) -> &str {
         &self.state.run.id
     }
@@ -353,19 +354,23 @@ const fn is_end(kind: EventKind) -> bool {
 }
 
 /// Parents receive the ends of their children once, and leave none alive.
-fn related(all: &[Told], findings: &mut Vec<String>) {
-    let by_id: HashMap<RunId, &Told> = all.iter().map(|told| (told.stored.id, told)).collect();
-    let by_name: HashMap<&str, &Told> = all.iter().map(|told| (told.id(), told)).collect();
+fn related(all: &[CheckedRun], findings: &mut Vec<String>) {
+    let by_id: HashMap<RunId, &CheckedRun> = all
+        .iter()
+        .map(|checked| (checked.stored.id, checked))
+        .collect();
+    let by_name: HashMap<&str, &CheckedRun> =
+        all.iter().map(|checked| (checked.id(), checked)).collect();
     let mut awaited = BTreeSet::new();
-    for told in all {
-        let mut waits: Option<&Told> = None;
-        for event in &told.history {
+    for checked in all {
+        let mut waits: Option<&CheckedRun> = None;
+        for event in &checked.history {
             if event.kind == EventKind::AwaitingChild {
                 waits = by_name.get(&*event.detail).copied();
                 let is_its_child =
-                    waits.is_some_and(|child| child.stored.parent == Some(told.stored.id));
+                    waits.is_some_and(|child| child.stored.parent == Some(checked.stored.id));
                 if !is_its_child || !awaited.insert(event.detail.to_string()) {
-                    findings.push(format!("{} awaits {}", told.id(), event.detail));
+                    findings.push(format!("{} awaits {}", checked.id(), event.detail));
                 }
             } else if event.kind == EventKind::ChildCompleted {
                 let is_right = waits.take().is_some_and(|child| {
@@ -374,51 +379,51 @@ fn related(all: &[Told], findings: &mut Vec<String>) {
                         && (&*event.detail == "success") == has_completed
                 });
                 if !is_right {
-                    findings.push(format!("{} got a wrong end of its child", told.id()));
+                    findings.push(format!("{} got a wrong end of its child", checked.id()));
                 }
             }
         }
         if waits.is_some_and(|child| child.state.run.status.is_end())
-            && !told.state.run.status.is_end()
+            && !checked.state.run.status.is_end()
         {
             findings.push(format!(
-                "{} was not told of the end of its child",
-                told.id()
+                "{} did not learn the end of its child",
+                checked.id()
             ));
         }
-        if let Some(parent) = told.stored.parent {
+        if let Some(parent) = checked.stored.parent {
             let parent = by_id.get(&parent);
             if parent.is_none_or(|parent| parent.state.run.status.is_end())
-                && !told.state.run.status.is_end()
+                && !checked.state.run.status.is_end()
             {
-                findings.push(format!("{} lives on without its parent", told.id()));
+                findings.push(format!("{} lives on without its parent", checked.id()));
             }
         }
     }
-    for told in all {
-        if told.stored.parent.is_some() && !awaited.contains(told.id()) {
-            findings.push(format!("nobody awaits {}", told.id()));
+    for checked in all {
+        if checked.stored.parent.is_some() && !awaited.contains(checked.id()) {
+            findings.push(format!("nobody awaits {}", checked.id()));
         }
     }
 }
 
 /// Never more than allowed, and one for each instant.
-fn schedule_is_kept(all: &[Told], findings: &mut Vec<String>) {
-    let by_schedule: Vec<&Told> = all
+fn schedule_is_kept(all: &[CheckedRun], findings: &mut Vec<String>) {
+    let by_schedule: Vec<&CheckedRun> = all
         .iter()
-        .filter(|told| told.state.run.started_by == StartedBy::Schedule)
+        .filter(|checked| checked.state.run.started_by == StartedBy::Schedule)
         .collect();
     let mut last: Option<Timestamp> = None;
-    for told in &by_schedule {
-        let at = told.stored.created;
-        let is_live = |other: &&&Told| {
+    for checked in &by_schedule {
+        let at = checked.stored.created;
+        let is_live = |other: &&&CheckedRun| {
             other.stored.created < at && other.stored.ended.is_none_or(|ended| ended > at)
         };
         let live = by_schedule.iter().filter(is_live).count();
         if live >= LIVE_MAX {
             findings.push(format!(
                 "the schedule has {live} live runs and starts {}",
-                told.id()
+                checked.id()
             ));
         }
         if last == Some(at) {
@@ -448,8 +453,9 @@ fn topic_is_as_published(
     }
 }
 
-fn acknowledged_is_there(notes: &Notes, all: &[Told], findings: &mut Vec<String>) {
-    let by_name: HashMap<&str, &Told> = all.iter().map(|told| (told.id(), told)).collect();
+fn acknowledged_is_there(notes: &Notes, all: &[CheckedRun], findings: &mut Vec<String>) {
+    let by_name: HashMap<&str, &CheckedRun> =
+        all.iter().map(|checked| (checked.id(), checked)).collect();
     for run in &notes.runs {
         if !by_name.contains_key(&**run) {
             findings.push(format!("{run} was acknowledged and is lost"));
@@ -457,32 +463,32 @@ fn acknowledged_is_there(notes: &Notes, all: &[Told], findings: &mut Vec<String>
     }
     for (run, kind, number) in &notes.signals {
         let payload = format!("{{\"s\":{number}}}");
-        let times = by_name.get(&**run).map_or(0, |told| {
+        let times = by_name.get(&**run).map_or(0, |checked| {
             let is_it = |event: &&HistoryEvent| {
                 event.kind == EventKind::SignalReceived
                     && *event.detail == **kind
                     && event.payload() == payload
             };
-            told.history.iter().filter(is_it).count()
+            checked.history.iter().filter(is_it).count()
         });
         if times != 1 {
             findings.push(format!("the signal {number} is {times} times in {run}"));
         }
     }
     for run in &notes.cancelled {
-        let told = by_name.get(&**run);
-        if told.is_none_or(|told| told.state.run.status != Status::Cancelled) {
+        let checked = by_name.get(&**run);
+        if checked.is_none_or(|checked| checked.state.run.status != Status::Cancelled) {
             findings.push(format!("{run} was cancelled and is not"));
         }
     }
 }
 
 /// An entity for each step that has made one, and no other.
-fn steps_made(all: &[Told], made: &[Version], findings: &mut Vec<String>) {
+fn steps_made(all: &[CheckedRun], made: &[Version], findings: &mut Vec<String>) {
     let mut expected: BTreeMap<(String, String), usize> = BTreeMap::new();
-    for told in all {
+    for checked in all {
         let mut at: Option<&HistoryEvent> = None;
-        for event in &told.history {
+        for event in &checked.history {
             if event.kind == EventKind::StepStarted {
                 at = Some(event);
             }
@@ -491,7 +497,7 @@ fn steps_made(all: &[Told], made: &[Version], findings: &mut Vec<String>) {
             else {
                 continue;
             };
-            let creates = told.step(&step.detail).is_some_and(|step| {
+            let creates = checked.step(&step.detail).is_some_and(|step| {
                 matches!(
                     &step.kind,
                     Kind::Run {
@@ -501,7 +507,7 @@ fn steps_made(all: &[Told], made: &[Version], findings: &mut Vec<String>) {
                 )
             });
             if creates {
-                let key = (told.id().to_owned(), step.detail.to_string());
+                let key = (checked.id().to_owned(), step.detail.to_string());
                 *expected.entry(key).or_default() += 1;
             }
         }
@@ -526,9 +532,14 @@ fn steps_made(all: &[Told], made: &[Version], findings: &mut Vec<String>) {
 }
 
 /// What members wrote is there if their answer was recorded, and not otherwise.
-fn members_wrote(notes: &Notes, all: &[Told], written: &[Version], findings: &mut Vec<String>) {
+fn members_wrote(
+    notes: &Notes,
+    all: &[CheckedRun],
+    written: &[Version],
+    findings: &mut Vec<String>,
+) {
     let mut recorded = BTreeSet::new();
-    for event in all.iter().flat_map(|told| &told.history) {
+    for event in all.iter().flat_map(|checked| &checked.history) {
         if event.kind == EventKind::StepCompleted
             && let Some(rest) = event.payload().strip_prefix("{\"d\":")
             && let Some((number, _)) = rest.split_once(',')
@@ -559,11 +570,12 @@ fn members_wrote(notes: &Notes, all: &[Told], written: &[Version], findings: &mu
 }
 
 /// A transition that was taken has started one run.
-fn transitions_started(all: &[Told], moved: &[Version], findings: &mut Vec<String>) {
+fn transitions_started(all: &[CheckedRun], moved: &[Version], findings: &mut Vec<String>) {
     for version in moved {
         let id = version.image.id;
-        let of_it = all.iter().filter(|told| {
-            told.stored.entity == Some(id) && told.state.run.started_by == StartedBy::Transition
+        let of_it = all.iter().filter(|checked| {
+            checked.stored.entity == Some(id)
+                && checked.state.run.started_by == StartedBy::Transition
         });
         let started = of_it.count();
         let taken = usize::from(version.image.state.as_str() == "GONE");

@@ -69,7 +69,7 @@ struct Stage {
 /// What clients, members and workers know.
 #[derive(Debug, Default)]
 struct Notes {
-    /// The runs that clients were told of.
+    /// The runs that were acknowledged to clients.
     runs: Vec<Box<str>>,
     /// By definition and key.
     keyed: BTreeMap<(&'static str, String), Box<str>>,
@@ -201,7 +201,7 @@ async fn live(stage: &Arc<Stage>, base: &Base, life: Life) {
     if is_last {
         settle(stage, &runtime).await;
         end(world, &looking, &stop).await;
-        world.tell(|_| "the end".to_owned());
+        world.note(|_| "the end".to_owned());
         return check::check(stage, &runtime).await;
     }
     let mut clients = JoinSet::new();

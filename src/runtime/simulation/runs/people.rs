@@ -66,7 +66,7 @@ impl Person {
     /// Only these may come to a client that asks for what is allowed.
     fn check_failure(&self, failure: &Failure) {
         let world = &self.stage.world;
-        world.tell(|_| format!("a request failed: {}", failure.code()));
+        world.note(|_| format!("a request failed: {}", failure.code()));
         let is_known = matches!(
             failure.code(),
             Code::Conflict
@@ -143,7 +143,7 @@ impl Person {
         let stage = &self.stage;
         stage
             .world
-            .tell(|_| format!("{} of {name} started", started.id));
+            .note(|_| format!("{} of {name} started", started.id));
         let mut notes = stage.notes();
         if !notes.runs.contains(&started.id) {
             notes.runs.push(started.id.clone());
@@ -186,7 +186,7 @@ impl Person {
             return Err(failure);
         }
         runtime.after_advance(&by.tenant, arrived);
-        self.stage.world.tell(|_| format!("{run} got {kind} {n}"));
+        self.stage.world.note(|_| format!("{run} got {kind} {n}"));
         self.stage.notes().signals.push((run, kind, n));
         Ok(())
     }
@@ -206,7 +206,7 @@ impl Person {
             return Err(failure);
         }
         runtime.after_advance(&by.tenant, arrived);
-        self.stage.world.tell(|_| format!("{run} was cancelled"));
+        self.stage.world.note(|_| format!("{run} was cancelled"));
         self.stage.notes().cancelled.insert(run);
         Ok(())
     }
@@ -266,7 +266,7 @@ impl Person {
         };
         self.runtime.update(&mut session, update, &by).await?;
         self.finish(session, &by).await?;
-        self.stage.world.tell(|ledger| {
+        self.stage.world.note(|ledger| {
             let name = ledger.name(id);
             format!("{name} took {transition}")
         });
@@ -312,7 +312,7 @@ impl Person {
             });
             (is_same, notes.deliveries.len() - 1)
         };
-        world.tell(|_| format!("delivery {number} of {}", spec.id));
+        world.note(|_| format!("delivery {number} of {}", spec.id));
         if !is_same {
             world.fail(format!("two deliveries of {} differ", spec.id));
         }
@@ -387,7 +387,7 @@ impl Person {
         let lot = if is_rough { self.random.below(100) } else { 99 };
         match lot {
             0..4 => {
-                stage.world.tell(|_| "a member leaves".to_owned());
+                stage.world.note(|_| "a member leaves".to_owned());
                 drop(lock().take());
                 return;
             }
@@ -439,7 +439,7 @@ impl Person {
             Err(failure) => self
                 .stage
                 .world
-                .tell(|_| format!("delivery {number} could not write: {}", failure.code())),
+                .note(|_| format!("delivery {number} could not write: {}", failure.code())),
         }
     }
 
@@ -497,7 +497,7 @@ impl Person {
                 let ended = channels.end(&tenant, task, Some("w1"), &answered);
                 if let Err(refused) = ended.await {
                     let world = &self.stage.world;
-                    world.tell(|_| format!("a worker was refused: {refused:?}"));
+                    world.note(|_| format!("a worker was refused: {refused:?}"));
                 }
             }
             // One who asks again at once would never let time pass.

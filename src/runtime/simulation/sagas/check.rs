@@ -8,13 +8,13 @@ use crate::program::{EventKind, HistoryEvent, Kind, Payload, Program, Status};
 use crate::runtime::runs::RunState;
 
 /// Everything that is stored of a run.
-pub(super) struct Told {
+pub(super) struct CheckedSaga {
     pub(super) state: Arc<RunState>,
     pub(super) history: Vec<HistoryEvent>,
     pub(super) program: Arc<Program>,
 }
 
-impl Told {
+impl CheckedSaga {
     /// What does not hold, or not yet.
     pub(super) fn check(&self, notes: &Notes, things: &[String], findings: &mut Vec<String>) {
         let run = &self.state.run;

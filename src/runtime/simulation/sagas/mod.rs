@@ -24,12 +24,12 @@ use super::{
     people::initiator, random::Random, report, run, runs::LooseEnds, until_crash, world::World,
     world::tenant,
 };
-use crate::callout::Tags;
 use crate::compute::{
     Members,
     tasks::{Announced, Answered, Delivery, Form, Sent, TaskMembership, TaskSpec},
 };
 use crate::connector::Trust;
+use crate::dispatch::Tags;
 use crate::entity::{ActorKind, Document};
 use crate::error::{Code, Failure};
 use crate::id::{MemberId, ModelKey};
@@ -42,7 +42,7 @@ use crate::runtime::{
 };
 use crate::storage::{ModelChange, RunName, RunsWanted, Storage};
 
-use check::Told;
+use check::CheckedSaga;
 use files::{SAGAS, hcl};
 
 const SAGA_SETTINGS: Settings = Settings {
@@ -154,7 +154,7 @@ async fn live(stage: &Arc<Stage>, base: &Base, life: Life) {
     if is_last {
         person().settle().await;
         end(world, &looking, &stop).await;
-        world.tell(|_| "the end".to_owned());
+        world.note(|_| "the end".to_owned());
         return;
     }
     let mut clients = JoinSet::new();
@@ -219,7 +219,7 @@ impl Person {
                     | Code::SignalNotAwaited
             );
             let world = &self.stage.world;
-            world.tell(|_| format!("a request failed: {}", failure.code()));
+            world.note(|_| format!("a request failed: {}", failure.code()));
             if !is_known {
                 world.fail(format!("a request failed: {failure:?}"));
             }
@@ -263,7 +263,7 @@ impl Person {
         let started = self.runtime.start_run(&mut session, &by, start).await?;
         self.finish(session, &by).await?;
         let world = &self.stage.world;
-        world.tell(|_| format!("{} of {name} started", started.id));
+        world.note(|_| format!("{} of {name} started", started.id));
         self.stage.notes().runs.push(started.id);
         Ok(())
     }
@@ -295,7 +295,7 @@ impl Person {
             return Err(failure);
         }
         runtime.after_advance(&by.tenant, arrived);
-        self.stage.world.tell(|_| format!("{run} was cancelled"));
+        self.stage.world.note(|_| format!("{run} was cancelled"));
         Ok(())
     }
 
@@ -337,10 +337,10 @@ impl Person {
             Ok(is_done) => is_done,
             Err(finding) => return world.fail(finding),
         };
-        world.tell(|_| format!("{} is done: {is_done}", delivery.spec.idempotency_key));
+        world.note(|_| format!("{} is done: {is_done}", delivery.spec.idempotency_key));
         world.boundary("before an answer").await;
         if is_rough && self.random.chance(4) {
-            world.tell(|_| "a member leaves".to_owned());
+            world.note(|_| "a member leaves".to_owned());
             drop(lock().take());
             return;
         }
@@ -375,18 +375,18 @@ impl Person {
         for _ in 0..600 {
             sleep(Duration::from_millis(200)).await;
             findings.clear();
-            match self.told().await {
+            match self.sagas().await {
                 Ok(all) => {
-                    for told in &all {
-                        if let Some(Waiting::Signal { .. }) = told.state.run.waiting {
+                    for saga in &all {
+                        if let Some(Waiting::Signal { .. }) = saga.state.run.waiting {
                             // It may be over meanwhile.
-                            let _ = self.signal(&told.state.run.id).await;
+                            let _ = self.signal(&saga.state.run.id).await;
                         }
                     }
                     let things = self.things().await.expect("readable");
                     let notes = self.stage.notes();
-                    for told in &all {
-                        told.check(&notes, &things, &mut findings);
+                    for saga in &all {
+                        saga.check(&notes, &things, &mut findings);
                     }
                 }
                 Err(failure) => findings.push(format!("not readable: {failure}")),
@@ -401,7 +401,7 @@ impl Person {
     }
 
     /// All runs.
-    async fn told(&self) -> Result<Vec<Told>, Failure> {
+    async fn sagas(&self) -> Result<Vec<CheckedSaga>, Failure> {
         let (runtime, storage) = (&self.runtime, self.runtime.storage());
         let mut all = Vec::new();
         let wanted = RunsWanted::default();
@@ -415,7 +415,7 @@ impl Person {
             let program = registry
                 .program(&tenant(), NAMESPACE, &state.digest)
                 .await?;
-            all.push(Told {
+            all.push(CheckedSaga {
                 state,
                 history,
                 program,

@@ -1,8 +1,8 @@
 -- scan_page_with_lifecycle
 -- The next entities of a model after an id, each as it was at a sequence, as one row: their
 -- documents one behind the other, and beside them lists of what belongs to each. A driver takes
--- longer for a row than the database does for a document, so many are told at once.
--- Documents beyond ?5 bytes are not in it; their length is told as -1.
+-- longer for a row than the database does for a document, so many are returned at once.
+-- Documents beyond ?5 bytes are not in it; their length is returned as -1.
 -- With everything that is known of an entity beside its document.
 -- Entities that are gone now may have been there then.
 select

@@ -1,4 +1,4 @@
-//! Judging one entity after the other by the evaluator, of each reading only what is looked at.
+//! Evaluating one entity after the other by the evaluator, of each reading only what is looked at.
 
 use std::{
     collections::BTreeMap,
@@ -25,8 +25,8 @@ pub(super) struct Looks<'a> {
 /// Up to how much work (see [`Condition::weight`]) is done at once.
 const AT_ONCE_MAX: u64 = 1 << 20;
 
-/// Judges entities by a condition.
-pub(super) struct Judge<'a> {
+/// Filters entities by a condition.
+pub(super) struct Filter<'a> {
     condition: &'a Arc<Condition>,
     definitions: &'a Arc<Definitions>,
     absent_lists_are_null: bool,
@@ -39,7 +39,7 @@ pub(super) struct Judge<'a> {
     budget: Option<Budget>,
 }
 
-/// How many entities may be judged by a pattern because nothing else decides (`search.md` §4).
+/// How many entities may be evaluated by a pattern because nothing else decides (`search.md` §4).
 struct Budget {
     max: usize,
     used: usize,
@@ -94,7 +94,7 @@ impl<'a> Looks<'a> {
     }
 }
 
-impl<'a> Judge<'a> {
+impl<'a> Filter<'a> {
     pub(super) fn new(
         view: &View,
         definitions: &'a Arc<Definitions>,
@@ -114,7 +114,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// One that judges as many by a pattern as there are.
+    /// One that evaluates as many by a pattern as there are.
     pub(super) fn without_budget(
         definitions: &'a Arc<Definitions>,
         condition: &'a Arc<Condition>,
@@ -133,13 +133,13 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Judges as many by a pattern as there are.
+    /// Filters as many by a pattern as there are.
     pub(super) fn forget_budget(&mut self) {
         self.budget = None;
     }
 
     /// What is looked at of an entity, if it satisfies the condition. One that is large is not
-    /// judged here.
+    /// evaluated here.
     pub(super) async fn admit<'b>(
         &'b mut self,
         candidate: &'b Candidate<'_>,
@@ -177,7 +177,7 @@ impl<'a> Judge<'a> {
         Ok(condition.holds(facts, None).then_some(facts))
     }
 
-    /// Whether judging a document would hold up others.
+    /// Whether evaluating a document would hold up others.
     fn is_large(&mut self, text: &str) -> Result<bool, Failure> {
         let weight = self.weight;
         let is_large = |bytes: usize| weight.saturating_mul(bytes as u64) > AT_ONCE_MAX;
@@ -188,7 +188,7 @@ impl<'a> Judge<'a> {
         Ok(is_large(document.bytes()))
     }
 
-    /// Judges an entity on a thread for that.
+    /// Filters an entity on a thread for that.
     async fn holds_apart(&mut self, candidate: &Candidate<'_>) -> Result<bool, Failure> {
         let known = candidate.lifecycle();
         let apart = Apart {
@@ -206,8 +206,8 @@ impl<'a> Judge<'a> {
             transaction: known.transaction,
         };
         let party = self.definitions.party();
-        let judging = Pool::for_judging().run(party, move |stop| apart.judge(stop));
-        let Judged { held, is_costly } = judging.await?;
+        let evaluating = Pool::for_evaluating().run(party, move |stop| apart.evaluate(stop));
+        let Evaluated { held, is_costly } = evaluating.await?;
         if is_costly && let Some(budget) = &mut self.budget {
             budget.spend()?;
         }
@@ -215,7 +215,7 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// An entity that is judged elsewhere.
+/// An entity that is evaluated elsewhere.
 struct Apart {
     condition: Arc<Condition>,
     definitions: Arc<Definitions>,
@@ -232,14 +232,14 @@ struct Apart {
 }
 
 /// What came of it.
-struct Judged {
+struct Evaluated {
     held: bool,
     /// Whether it had to be compared with a pattern.
     is_costly: bool,
 }
 
 impl Apart {
-    fn judge(&self, stop: &AtomicBool) -> Result<Judged, Failure> {
+    fn evaluate(&self, stop: &AtomicBool) -> Result<Evaluated, Failure> {
         let (mut projection, mut whole) = (Projection::default(), None);
         let facts = Facts {
             before: None,
@@ -256,9 +256,9 @@ impl Apart {
             absent_lists_are_null: self.absent_lists_are_null,
         };
         let meter = Meter::new(stop);
-        let judge = || -> Result<Judged, Halt> {
+        let evaluate = || -> Result<Evaluated, Halt> {
             let condition = &self.condition;
-            Ok(Judged {
+            Ok(Evaluated {
                 is_costly: self.has_budget
                     && condition
                         .holds_without_patterns_within(facts, &meter)?
@@ -266,7 +266,7 @@ impl Apart {
                 held: condition.holds_within(facts, &meter)?,
             })
         };
-        Ok(judge()?)
+        Ok(evaluate()?)
     }
 }
 

@@ -37,7 +37,7 @@ pub enum Target {
 pub enum Reply {
     /// The new document of the entity; none leaves it unchanged.
     Processed(Option<Document>),
-    Judged(CriterionResult),
+    Evaluated(CriterionResult),
     /// The result of a schedule function, and its kind.
     Computed {
         kind: String,
@@ -74,7 +74,7 @@ impl Callee {
         matches!(
             (self, reply),
             (Self::Processor(_), Reply::Processed(_))
-                | (Self::Criterion { .. }, Reply::Judged(_))
+                | (Self::Criterion { .. }, Reply::Evaluated(_))
                 | (Self::Schedule(_), Reply::Computed { .. })
         )
     }

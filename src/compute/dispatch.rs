@@ -5,10 +5,10 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::{Instant, timeout_at};
 
 use super::{
-    Failed, Forwarded, Members, Others, Outcome, Place, Rejection, Request, Response, Wanted, Work,
-    member::Member,
+    Failed, Forwarded, Members, Others, Rejection, RemoteMember, RemoteOutcome, Request, Response,
+    Wanted, Work, member::Member,
 };
-use crate::callout::{CallSettings, Callee, Reply, RetryPolicy};
+use crate::dispatch::{CallSettings, Callee, Reply, RetryPolicy};
 use crate::id::{CallId, DispatchKey, MemberId, Tenant};
 use crate::telemetry::measure;
 
@@ -34,7 +34,7 @@ pub struct Settings {
 
 /// A call to make.
 #[derive(Debug)]
-pub struct CallSpec<'a> {
+pub struct DispatchSpec<'a> {
     pub tenant: &'a Tenant,
     pub settings: &'a CallSettings,
     /// Identifies the call towards members, across its attempts.
@@ -46,7 +46,7 @@ pub struct CallSpec<'a> {
     pub until: Option<Instant>,
 }
 
-impl CallSpec<'_> {
+impl DispatchSpec<'_> {
     /// That time, or the time left for the call if that is less.
     fn within(&self, patience: Duration) -> Duration {
         self.until.map_or(patience, |until| {
@@ -57,7 +57,7 @@ impl CallSpec<'_> {
 
 /// How a call ended.
 #[derive(Debug)]
-pub struct Called {
+pub struct Dispatched {
     pub outcome: Result<Reply, Failed>,
     pub warnings: Vec<String>,
     /// The member that responded, or that failed last.
@@ -75,7 +75,7 @@ pub struct Attempts {
 /// The result of an attempt.
 #[derive(Debug)]
 pub enum Attempted {
-    Ended(Called),
+    Ended(Dispatched),
     /// It failed; another attempt follows after [`RETRY_PAUSE`].
     Again,
 }
@@ -117,9 +117,9 @@ impl Settings {
 }
 
 impl Members {
-    /// Calls a member of the tenant and awaits its response. Dropping the future abandons the call:
+    /// Dispatches a call to a member of the tenant and awaits its response. Dropping the future abandons the call:
     /// a late response is dropped.
-    pub async fn call(&self, spec: &CallSpec<'_>, settings: &Settings) -> Called {
+    pub async fn dispatch(&self, spec: &DispatchSpec<'_>, settings: &Settings) -> Dispatched {
         let mut attempts = Attempts::default();
         loop {
             match self.attempt(spec, settings, &mut attempts).await {
@@ -133,12 +133,12 @@ impl Members {
     /// keeps the pause before the next one.
     pub async fn attempt(
         &self,
-        spec: &CallSpec<'_>,
+        spec: &DispatchSpec<'_>,
         settings: &Settings,
         attempts: &mut Attempts,
     ) -> Attempted {
         let ended = |outcome, warnings, attempts: &Attempts| {
-            Attempted::Ended(Called {
+            Attempted::Ended(Dispatched {
                 outcome,
                 warnings,
                 member: attempts.tried.last().copied(),
@@ -183,9 +183,9 @@ impl Members {
                         patience,
                     };
                     let answered = match others.call(call).await {
-                        Outcome::Answered(response) => Ok(response),
-                        Outcome::Failed(failed) => Err(failed),
-                        Outcome::NoMember => {
+                        RemoteOutcome::Answered(response) => Ok(response),
+                        RemoteOutcome::Failed(failed) => Err(failed),
+                        RemoteOutcome::NoMember => {
                             gone.push(place.member);
                             continue;
                         }
@@ -260,7 +260,7 @@ impl Members {
 /// A member for a call.
 enum Found {
     Here(Arc<Member>),
-    There(Arc<dyn Others>, Place),
+    There(Arc<dyn Others>, RemoteMember),
 }
 
 /// The kind of call, for the metrics.
@@ -323,9 +323,9 @@ mod tests {
     use tokio::sync::mpsc;
 
     use super::*;
-    use crate::callout::{Attachment, Callee, Tags};
     use crate::clock::Timestamp;
     use crate::compute::{Membership, Principal};
+    use crate::dispatch::{Attachment, Callee, Tags};
     use crate::entity::{Actor, ActorKind};
     use crate::id::EntityId;
 
@@ -371,9 +371,9 @@ mod tests {
         }
     }
 
-    async fn call(members: &Members, tags: &str, retry: RetryPolicy) -> Called {
+    async fn call(members: &Members, tags: &str, retry: RetryPolicy) -> Dispatched {
         let (tenant, settings) = (tenant(), settings(tags, retry));
-        let spec = CallSpec {
+        let spec = DispatchSpec {
             tenant: &tenant,
             settings: &settings,
             dispatch: DispatchKey::fresh(),
@@ -381,7 +381,7 @@ mod tests {
             work: work(),
             until: None,
         };
-        members.call(&spec, &SETTINGS).await
+        members.dispatch(&spec, &SETTINGS).await
     }
 
     fn join(members: &Members, tenant: &str, tags: &str) -> (Membership, mpsc::Receiver<Request>) {

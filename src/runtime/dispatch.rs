@@ -1,0 +1,412 @@
+//! Calls to members, inside a transaction or between two of them.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use tracing::{Instrument as _, Span, info_span, warn};
+
+use super::{
+    Error, Initiator, Runtime, Session,
+    anchor::{Anchor, Origin},
+    drive::Stopped,
+    machines::machine_called,
+    token::Ticket,
+};
+use crate::compute::{Attempted, Attempts, DispatchSpec, Dispatched, Failed, RETRY_PAUSE, Work};
+use crate::dispatch::{Attachment, Reply};
+use crate::engine::{
+    self, Answer, Answered, Dispatch, DispatchError, DispatchRecord, ProcessorFailure, Run,
+    RunsCall, Scope,
+};
+use crate::entity::{Document, Json};
+use crate::error::{Code, Failure};
+use crate::id::{DispatchKey, EntityId, ProcessorName, TransactionId};
+use crate::storage::Mark;
+
+impl Runtime {
+    /// Calls a member, inside the transaction or after it.
+    pub(super) async fn dispatch(
+        &self,
+        session: &mut Session,
+        run: &mut Run,
+        call: &Dispatch,
+        anchor: &mut Anchor,
+        by: &Initiator,
+    ) -> Result<Answered, Stopped> {
+        if let Some(machine) = machine_called(&anchor.definitions.workflows, call) {
+            let called = self.dispatch_to_machine(session, run, call, anchor, by, machine);
+            return Box::pin(called).await;
+        }
+        match call.scope {
+            Scope::Inside | Scope::Savepoint => {
+                self.dispatch_inside(session, run, call, anchor, by).await
+            }
+            Scope::Boundary { .. } | Scope::Crossover { .. } if !session.may_be_parted() => {
+                Err(Stopped::Engine(boundary_in_callback(call)))
+            }
+            Scope::Boundary { joins } => {
+                self.dispatch_after_commit(session, run, call, anchor, by, joins)
+                    .await
+            }
+            Scope::Crossover { after } => {
+                self.dispatch_across(session, run, call, anchor, by, after)
+                    .await
+            }
+        }
+    }
+
+    /// Starts or signals runs of step workflows, in the transaction.
+    pub(super) async fn call_on_runs(
+        &self,
+        session: &mut Session,
+        run: &Run,
+        call: &RunsCall,
+        anchor: &Anchor,
+        by: &Initiator,
+    ) -> Result<Answered, Stopped> {
+        let (image, began) = (run.image(), Instant::now());
+        // A step that a signal makes a run take sees the entity as it is now.
+        anchor.stage(session, image.clone(), None)?;
+        let done = self.do_on_runs(session, by, call, &image).await;
+        if let Err(failure) = done {
+            if failure.code() != Code::WorkflowFailed {
+                return Err(failure.into());
+            }
+            return Err(Stopped::Engine(engine::Error::Processor {
+                processor: call.processor.clone(),
+                failure: ProcessorFailure::Runs(failure.message().to_owned()),
+            }));
+        }
+        let micros = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
+        let mut answered = Answered::of_runs(call, micros);
+        take_in_changes(
+            session,
+            image.id,
+            &image.document,
+            &call.processor,
+            &mut answered,
+        )
+        .await?;
+        Ok(answered)
+    }
+
+    /// A call whose result belongs to the transaction in which it is made.
+    async fn dispatch_inside(
+        &self,
+        session: &mut Session,
+        run: &Run,
+        call: &Dispatch,
+        anchor: &Anchor,
+        by: &Initiator,
+    ) -> Result<Answered, Stopped> {
+        let image = run.image();
+        let (id, sent) = (image.id, image.document.clone());
+        // A member that reads with its token sees the entity as it is now.
+        anchor.stage(session, image, None)?;
+        let transaction = Some(session.id());
+        let mut spec = self.spec(run, call, transaction, DispatchKey::fresh(), by);
+        let began = Instant::now();
+        let (called, before) = self.dispatch_joined(session, call, &mut spec, by).await?;
+        let mut answered = answered(call, called, began);
+        let unit = session.unit()?;
+        if call.scope == Scope::Savepoint {
+            if answered.result.is_err() {
+                unit.roll_back_to(&before);
+            }
+            // The returned document is ignored (`workflow-engine.md` §6.2).
+            if let Ok(answer) = &mut answered.result {
+                answer.reply = Reply::Processed(None);
+            }
+        }
+        unit.release(before);
+        take_in_changes(session, id, &sent, &named(call), &mut answered).await?;
+        Ok(answered)
+    }
+
+    /// A call that is made after the work so far has been committed (`workflow-engine.md` §6.4).
+    async fn dispatch_after_commit(
+        &self,
+        session: &mut Session,
+        run: &mut Run,
+        call: &Dispatch,
+        anchor: &mut Anchor,
+        by: &Initiator,
+        joins: bool,
+    ) -> Result<Answered, Stopped> {
+        let dispatch = if let Some(dispatch) = anchor.origin.take_call() {
+            dispatch
+        } else {
+            let dispatch = DispatchKey::fresh();
+            self.commit_so_far(session, run, anchor, by, dispatch)
+                .await?;
+            dispatch
+        };
+        // The new transaction begins now, or, if the member does not join it, after the call.
+        session.renew()?;
+        let began = Instant::now();
+        let answered = if joins {
+            self.resume_after_commit(session, run, anchor).await?;
+            let sent = run.image().document;
+            let mut spec = self.spec(run, call, Some(session.id()), dispatch, by);
+            let (called, before) = self.dispatch_joined(session, call, &mut spec, by).await?;
+            session.unit()?.release(before);
+            let mut answered = answered(call, called, began);
+            take_in_changes(
+                session,
+                run.subject().id,
+                &sent,
+                &named(call),
+                &mut answered,
+            )
+            .await?;
+            answered
+        } else {
+            let spec = self.spec(run, call, None, dispatch, by);
+            session.leave_slot();
+            let called = self.dispatch_alone(&spec).await;
+            session.take_slot().await;
+            self.resume_after_commit(session, run, anchor).await?;
+            answered(call, called, began)
+        };
+        Ok(answered)
+    }
+
+    /// A call that is first awaited inside the transaction (`workflow-engine.md` §6.6).
+    async fn dispatch_across(
+        &self,
+        session: &mut Session,
+        run: &mut Run,
+        call: &Dispatch,
+        anchor: &mut Anchor,
+        by: &Initiator,
+        after: Duration,
+    ) -> Result<Answered, Stopped> {
+        if matches!(anchor.origin, Origin::Resumed(..)) {
+            return self
+                .dispatch_after_commit(session, run, call, anchor, by, false)
+                .await;
+        }
+        let image = run.image();
+        let (id, sent) = (image.id, image.document.clone());
+        anchor.stage(session, image, None)?;
+        let dispatch = DispatchKey::fresh();
+        let mut spec = self.spec(run, call, Some(session.id()), dispatch, by);
+        spec.token = Some(self.token(session.ticket(), call));
+        let mut calling = Box::pin(self.dispatch_alone(&spec));
+        let began = Instant::now();
+        session.park();
+        let in_time = tokio::select! {
+            biased;
+            called = &mut calling => Some(called),
+            () = tokio::time::sleep(after) => None,
+            () = session.cancelled(by) => return Err(Error::Cancelled.into()),
+        };
+        session.take_back().await?;
+        if let Some(called) = in_time {
+            let mut answered = answered(call, called, began);
+            take_in_changes(session, id, &sent, &named(call), &mut answered).await?;
+            return Ok(answered);
+        }
+        if let Some(document) = changed_meanwhile(session, id, &sent, &named(call)).await? {
+            run.take_in(document);
+        }
+        self.commit_so_far(session, run, anchor, by, dispatch)
+            .await?;
+        session.renew()?;
+        session.leave_slot();
+        let called = calling.await;
+        session.take_slot().await;
+        self.resume_after_commit(session, run, anchor).await?;
+        Ok(answered(call, called, began))
+    }
+
+    /// A call of a run; it may not take longer than the run.
+    fn spec<'a>(
+        &self,
+        run: &Run,
+        call: &'a Dispatch,
+        transaction: Option<TransactionId>,
+        dispatch: DispatchKey,
+        by: &'a Initiator,
+    ) -> DispatchSpec<'a> {
+        let image = run.image();
+        let work = Work {
+            callee: call.callee.clone(),
+            workflow: call.workflow.clone(),
+            transition_context: call.transition_context.clone(),
+            entity: image.id,
+            transaction,
+            context: call.settings.context.clone(),
+            principal: by.principal.clone(),
+            attached: (call.settings.attachment == Attachment::Entity).then_some(image),
+        };
+        let left = run.time_left(self.0.clock.now(), self.0.settings.limits);
+        DispatchSpec {
+            tenant: &by.tenant,
+            settings: &call.settings,
+            dispatch,
+            token: None,
+            work: Arc::new(work),
+            until: tokio::time::Instant::now().checked_add(left),
+        }
+    }
+
+    /// The token that joins a session's transaction for as long as the call may take.
+    fn token(&self, ticket: Ticket, call: &Dispatch) -> Arc<str> {
+        let life = self.0.settings.token_life.max(self.longest(call));
+        self.0.signer.sign(ticket, self.0.clock.now(), life).into()
+    }
+
+    /// The longest time a call can take with all its attempts, limited by the time left for the
+    /// run.
+    fn longest(&self, call: &Dispatch) -> Duration {
+        let limit = self.0.settings.limits.time;
+        self.0.settings.calls.longest(&call.settings).min(limit)
+    }
+
+    /// A call whose member does not join the transaction, with all its attempts.
+    async fn dispatch_alone(&self, spec: &DispatchSpec<'_>) -> Dispatched {
+        let (members, settings) = (&self.0.members, &self.0.settings.calls);
+        members
+            .dispatch(spec, settings)
+            .instrument(span(spec))
+            .await
+    }
+
+    /// A call whose member may join the unit, which is parked meanwhile. If an attempt is followed
+    /// by another, its writes are rolled back to the mark at which it began, and its token is
+    /// revoked: the member may not know yet that the attempt has failed.
+    async fn dispatch_joined(
+        &self,
+        session: &mut Session,
+        call: &Dispatch,
+        spec: &mut DispatchSpec<'_>,
+        by: &Initiator,
+    ) -> Result<(Dispatched, Mark), Stopped> {
+        let (members, settings) = (&self.0.members, &self.0.settings.calls);
+        let before = session.unit()?.mark();
+        let mut attempts = Attempts::default();
+        loop {
+            let ticket = session.ticket();
+            spec.token = Some(self.token(ticket, call));
+            session.park();
+            let attempt = members.attempt(spec, settings, &mut attempts);
+            let attempted = tokio::select! {
+                biased;
+                attempted = attempt.instrument(span(spec)) => attempted,
+                () = session.cancelled(by) => return Err(Error::Cancelled.into()),
+            };
+            session.take_back().await?;
+            match attempted {
+                Attempted::Ended(called) => {
+                    if called.outcome.is_err() {
+                        session.revoke(ticket);
+                    }
+                    return Ok((called, before));
+                }
+                Attempted::Again => {
+                    session.revoke(ticket);
+                    session.unit()?.roll_back_to(&before);
+                }
+            }
+            session.leave_slot();
+            tokio::select! {
+                () = tokio::time::sleep(RETRY_PAUSE) => {}
+                () = session.cancelled(by) => return Err(Error::Cancelled.into()),
+            }
+        }
+    }
+}
+
+fn span(spec: &DispatchSpec<'_>) -> Span {
+    let (entity, callee) = (spec.work.entity, &spec.work.callee);
+    info_span!("call", entity.id = %entity, callee.kind = callee.kind(), callee.name = callee.name())
+}
+
+fn boundary_in_callback(call: &Dispatch) -> engine::Error {
+    engine::Error::Processor {
+        processor: call.callee.name().into(),
+        failure: ProcessorFailure::BoundaryInCallback,
+    }
+}
+
+/// After a processor that returned no document: takes over the changes that its own requests made.
+pub(super) async fn take_in_changes(
+    session: &mut Session,
+    id: EntityId,
+    sent: &Json,
+    processor: &ProcessorName,
+    answered: &mut Answered,
+) -> Result<(), Stopped> {
+    if let Ok(Answer {
+        reply: Reply::Processed(document @ None),
+        ..
+    }) = &mut answered.result
+    {
+        *document = changed_meanwhile(session, id, sent, processor).await?;
+    }
+    Ok(())
+}
+
+/// The changes that the member's own requests made to the entity during the call, if any. A
+/// document that the member returns takes precedence (`workflow-engine.md` §6.5).
+async fn changed_meanwhile(
+    session: &mut Session,
+    id: EntityId,
+    sent: &Json,
+    processor: &ProcessorName,
+) -> Result<Option<Document>, Stopped> {
+    let Some(now) = session.unit()?.peek(id).await? else {
+        return Err(Stopped::Engine(engine::Error::Processor {
+            processor: processor.clone(),
+            failure: ProcessorFailure::EntityGone,
+        }));
+    };
+    if now.image.document == *sent {
+        return Ok(None);
+    }
+    let document = Document::from_json(&now.image.document)
+        .map_err(|error| Failure::internal(error.to_string()))?;
+    Ok(Some(document))
+}
+
+fn answered(call: &Dispatch, called: Dispatched, began: Instant) -> Answered {
+    let Dispatched {
+        outcome,
+        warnings,
+        member,
+        attempts,
+    } = called;
+    let record = DispatchRecord {
+        name: call.callee.name().to_owned(),
+        mode: None,
+        failure: None,
+        member: member.map(|member| member.to_string()),
+        attempts,
+        micros: u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX),
+        changed: matches!(outcome, Ok(Reply::Processed(Some(_)))),
+        warnings: warnings.clone(),
+    };
+    let result = match outcome {
+        Ok(reply) => Ok(Answer { reply, warnings }),
+        Err(failed) => {
+            warn!(callee.kind = call.callee.kind(), callee.name = call.callee.name(), attempts, failure = ?failed, "a call to a member failed");
+            Err(match failed {
+                Failed::Rejected(message) => DispatchError::Rejected { message, warnings },
+                Failed::TimedOut { after_ms } => DispatchError::TimedOut { after_ms },
+                Failed::Disconnected => DispatchError::Disconnected,
+                Failed::NotForwarded => DispatchError::NotForwarded,
+                Failed::NoMember { tags } => DispatchError::NoMember { tags },
+                Failed::TooMany { limit } => DispatchError::TooMany { limit },
+            })
+        }
+    };
+    Answered { result, record }
+}
+
+/// The name of what a call is for, as failures of processors have it.
+fn named(call: &Dispatch) -> ProcessorName {
+    call.callee.name().into()
+}
