@@ -13,7 +13,7 @@ use foldhash::HashMap;
 use tokio::sync::{Notify, watch};
 
 use super::{
-    port::{RunMoved, StoredRun, TaskLine, TenantRow},
+    port::{NodeRow, RunMoved, StoredRun, TaskLine, TenantRow},
     watched::Watched,
 };
 use crate::clock::Timestamp;
@@ -45,6 +45,8 @@ pub(super) struct Runs {
     woken: Mutex<Vec<WokenRun>>,
     has_woken: Notify,
     awaited: Mutex<Awaited>,
+    /// Those of which this process has work out; only where other processes advance runs, too.
+    driven: Option<Mutex<HashMap<RunId, WokenRun>>>,
     /// Who waits for the end of runs.
     ends: Mutex<HashMap<RunId, watch::Sender<bool>>>,
 }
@@ -141,21 +143,32 @@ impl Runs {
             woken: Mutex::new(looked_at),
             has_woken: Notify::new(),
             awaited: Mutex::new(awaited),
+            driven: is_shared.then(Mutex::default),
             ends: Mutex::default(),
         }
     }
 
     /// Takes over the runs of a unit that was committed, each with the entity that it waited for.
-    /// What is not the newest any more is not kept.
+    /// What is not the newest any more is not kept. Work that is out is done by this process, `own`,
+    /// unless another one drives the run.
     pub(super) fn committed(
         &self,
         tenant: &Tenant,
         runs: impl Iterator<Item = (StoredRun, Option<EntityId>)>,
         watched: &Watched,
+        own: NodeRow,
         is_newest: bool,
     ) {
         for (run, before) in runs {
-            let out = run.is_out.then_some((run.tenant, run.id));
+            let is_here = run.is_out && run.owner.is_none_or(|owner| owner == own);
+            let out = is_here.then_some((run.tenant, run.id));
+            if let Some(driven) = &self.driven {
+                if is_here {
+                    lock(driven).insert(run.id, woken(tenant, run.tenant, run.id));
+                } else {
+                    lock(driven).remove(&run.id);
+                }
+            }
             if is_newest && before != run.awaits {
                 let mut awaited = lock(&self.awaited);
                 if let Some(entity) = before {
@@ -225,6 +238,11 @@ impl Runs {
         }
         *lock(&self.awaited) = awaited;
         self.current.clear();
+        if let Some(driven) = &self.driven {
+            let driven: Vec<WokenRun> = lock(driven).values().cloned().collect();
+            lock(&self.woken).extend(driven);
+            self.has_woken.notify_one();
+        }
         for (run, waiting) in lock(&self.ends).iter() {
             waiting.send_replace(true);
             watched.run_ended(*run);
@@ -236,6 +254,13 @@ impl Runs {
         let run = woken(&moved.tenant, moved.row, moved.run);
         lock(&self.awaited).set(&run, moved.awaits);
         self.current.remove(&moved.run);
+        if let Some(driven) = &self.driven
+            && lock(driven).contains_key(&moved.run)
+        {
+            // Its work may be elsewhere now, or for nothing.
+            lock(&self.woken).push(run);
+            self.has_woken.notify_one();
+        }
         if moved.ended {
             self.ended(moved.run, watched);
         }
@@ -247,6 +272,12 @@ impl Runs {
             waiting.send_replace(true);
         }
         watched.run_ended(run);
+    }
+
+    /// Another process drives a run now, or nobody has to; whether this one did.
+    pub(super) fn leave(&self, run: RunId) -> bool {
+        let driven = self.driven.as_ref();
+        driven.is_some_and(|driven| lock(driven).remove(&run).is_some())
     }
 
     /// A run that was advanced lately.

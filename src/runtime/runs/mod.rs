@@ -24,6 +24,7 @@ mod send;
 mod start;
 mod state;
 mod stopped;
+mod takeover;
 mod tasks;
 mod transactions;
 mod transition;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Backend, Error, Kind};
-use crate::id::Tenant;
+use crate::id::{RunId, Tenant};
 use crate::storage::{
     port::{MemberChange, Node, NodeEntry, NodeMember, NodeRow},
     postgres,
@@ -63,6 +63,24 @@ impl Backend {
             swept.map_err(postgres::understood)?;
         }
         Ok(())
+    }
+
+    /// The next runs of which work is out and that no node drives whose last beat is so recent.
+    pub(in crate::storage) async fn orphaned_runs(
+        &self,
+        after: RunId,
+        limit: i64,
+        age: Duration,
+    ) -> Result<Vec<(Tenant, RunId)>, Error> {
+        match &self.kind {
+            Kind::Sqlite(database) => Ok(database.runs_that_are_out(after, limit).await?),
+            Kind::Postgres(database) => {
+                let orphaned = database.orphaned_runs(after, limit, age).await;
+                Ok(orphaned.map_err(postgres::understood)?)
+            }
+            #[cfg(test)]
+            Kind::Simulated(database) => Ok(database.state().runs_that_are_out(after, limit)),
+        }
     }
 
     /// Makes a change of the members of a node.

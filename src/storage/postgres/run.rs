@@ -1,5 +1,7 @@
 //! Runs, their keys and their histories.
 
+use std::time::Duration;
+
 use uuid::Uuid;
 
 use super::{Postgres, text::text};
@@ -24,7 +26,7 @@ const RUN_LIST_OF: &str = include_str!("sql/run_list_of.sql");
 const RUN_NEWEST: &str = include_str!("sql/run_newest.sql");
 const RUN_OLD: &str = include_str!("sql/run_old.sql");
 const RUN_OLD_EVENTS: &str = include_str!("sql/run_old_events.sql");
-const RUN_OUT: &str = include_str!("sql/run_out.sql");
+const RUN_ORPHANED: &str = include_str!("sql/run_orphaned.sql");
 const RUN_POSITIONS: &str = include_str!("sql/run_positions.sql");
 
 /// Runs, as an array.
@@ -133,14 +135,18 @@ impl Postgres {
         rows.into_iter().map(|row| row.stored(tenant)).collect()
     }
 
-    pub(in crate::storage) async fn runs_that_are_out(
+    /// The next runs of which work is out and that no node drives whose last beat is so recent.
+    pub(in crate::storage) async fn orphaned_runs(
         &self,
         after: RunId,
         limit: i64,
+        age: Duration,
     ) -> Result<Vec<(Tenant, RunId)>, Error> {
-        let rows: Vec<(String, i64)> = sqlx::query_as(RUN_OUT)
+        let age = i64::try_from(age.as_micros()).unwrap_or(i64::MAX);
+        let rows: Vec<(String, i64)> = sqlx::query_as(RUN_ORPHANED)
             .bind(after.number())
             .bind(limit)
+            .bind(age)
             .fetch_all(&self.reads)
             .await?;
         Ok(named(rows))
