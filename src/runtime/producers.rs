@@ -87,11 +87,16 @@ impl Agenda {
 
     /// Puts a schedule where it says, but leaves out no instant that it was to be fired at.
     fn plan(&mut self, name: Name, schedule: &Schedule, now: Timestamp) {
-        let known = self.of.get(&name).map(|known| known.instant.micros());
-        let after = known.map_or_else(|| now.micros(), |known| now.micros().min(known - TICK));
+        let known = self.of.get(&name).copied();
+        let instant = known.map(|known| known.instant.micros());
+        let after = instant.map_or_else(|| now.micros(), |known| now.micros().min(known - TICK));
         let next = schedule.next(Timestamp::from_micros(after));
         let next = next.filter(|_| !schedule.paused);
-        self.put(name, next.map(Planned::at));
+        let planned = next.map(|instant| Planned {
+            is_left: known.is_some_and(|known| known.is_left && known.instant == instant),
+            ..Planned::at(instant)
+        });
+        self.put(name, planned);
     }
 
     /// Plans a schedule that others have known to be this process's since it has begun to start.
@@ -168,7 +173,7 @@ impl Runtime {
             while let Some((name, planned, next)) = fired.next().await {
                 let planned = match next {
                     Ok(next) => next.map(|instant| Planned {
-                        is_left: planned.is_left,
+                        is_left: planned.is_left && instant <= self.0.clock.now(),
                         ..Planned::at(instant)
                     }),
                     Err(fault) => {
@@ -338,11 +343,7 @@ impl Runtime {
             Err(error) => return Err(error.into()),
         }
         // Of instants that were left none is left out.
-        let after = if is_left {
-            instant
-        } else {
-            self.0.clock.now()
-        };
+        let after = if is_left { instant } else { self.0.clock.now() };
         if !schedule.awaits(instant) {
             return Ok(schedule.next(after));
         }

@@ -5,7 +5,7 @@ use std::{
     collections::BTreeMap,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicI64, Ordering},
+        atomic::{AtomicBool, AtomicI64, Ordering},
     },
 };
 
@@ -47,6 +47,8 @@ pub(super) struct Runs {
     awaited: Mutex<Awaited>,
     /// Those of which this process has work out; only where other processes advance runs, too.
     driven: Option<Mutex<HashMap<RunId, WokenRun>>>,
+    /// Whether other processes may have changed who drives runs, and this one does not know which.
+    may_have_moved: AtomicBool,
     /// Who waits for the end of runs.
     ends: Mutex<HashMap<RunId, watch::Sender<bool>>>,
 }
@@ -144,6 +146,7 @@ impl Runs {
             has_woken: Notify::new(),
             awaited: Mutex::new(awaited),
             driven: is_shared.then(Mutex::default),
+            may_have_moved: AtomicBool::new(false),
             ends: Mutex::default(),
         }
     }
@@ -238,10 +241,8 @@ impl Runs {
         }
         *lock(&self.awaited) = awaited;
         self.current.clear();
-        if let Some(driven) = &self.driven {
-            let driven: Vec<WokenRun> = lock(driven).values().cloned().collect();
-            lock(&self.woken).extend(driven);
-            self.has_woken.notify_one();
+        if self.driven.is_some() {
+            self.may_have_moved.store(true, Ordering::Relaxed);
         }
         for (run, waiting) in lock(&self.ends).iter() {
             waiting.send_replace(true);
@@ -250,14 +251,14 @@ impl Runs {
     }
 
     /// Takes over that a run was advanced by any process.
-    pub(super) fn advanced(&self, moved: &RunMoved, watched: &Watched) {
+    pub(super) fn advanced(&self, moved: &RunMoved, watched: &Watched, own: NodeRow) {
         let run = woken(&moved.tenant, moved.row, moved.run);
         lock(&self.awaited).set(&run, moved.awaits);
         self.current.remove(&moved.run);
         if let Some(driven) = &self.driven
-            && lock(driven).contains_key(&moved.run)
+            && (moved.owner == Some(own) || lock(driven).contains_key(&moved.run))
         {
-            // Its work may be elsewhere now, or for nothing.
+            // It was handed over, or its work may be elsewhere now or for nothing.
             lock(&self.woken).push(run);
             self.has_woken.notify_one();
         }
@@ -278,6 +279,20 @@ impl Runs {
     pub(super) fn leave(&self, run: RunId) -> bool {
         let driven = self.driven.as_ref();
         driven.is_some_and(|driven| lock(driven).remove(&run).is_some())
+    }
+
+    /// The runs of which this process has work out, if other processes may have changed that
+    /// without its knowledge; once.
+    pub(super) fn driven_once(&self) -> Option<HashMap<RunId, WokenRun>> {
+        let driven = self.driven.as_ref()?;
+        let may_have_moved = self.may_have_moved.swap(false, Ordering::Relaxed);
+        may_have_moved.then(|| lock(driven).clone())
+    }
+
+    /// Has runs looked at.
+    pub(super) fn wake_all(&self, runs: impl IntoIterator<Item = WokenRun>) {
+        lock(&self.woken).extend(runs);
+        self.has_woken.notify_one();
     }
 
     /// A run that was advanced lately.

@@ -68,7 +68,9 @@ impl Leases {
     /// The process that drove a run has left this lease.
     pub(super) fn found(&self, tenant: &Tenant, task: &Arc<str>, body: Arc<str>) {
         let name = (tenant.clone(), Arc::clone(task));
-        self.lock().found.insert(name, body);
+        let mut known = self.lock();
+        known.stored.insert(name.clone(), Arc::clone(&body));
+        known.found.insert(name, body);
     }
 
     /// The task is another process's now, and so is its lease.

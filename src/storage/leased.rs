@@ -16,14 +16,15 @@ impl Storage {
     }
 
     /// Looks for the lease that another process has left of a task, which this one is about to take
-    /// over. Where it is the only one, it knows them all.
-    pub async fn find_lease(&self, tenant: &Tenant, task: &Arc<str>) -> Result<(), Error> {
+    /// over; whether there is one. Where it is the only one, it knows them all.
+    pub async fn find_lease(&self, tenant: &Tenant, task: &Arc<str>) -> Result<bool, Error> {
         if self.is_shared()
             && let Some(record) = self.record(tenant, &key(task)).await?
         {
             self.0.leases.found(tenant, task, Arc::clone(&record.body));
+            return Ok(true);
         }
-        Ok(())
+        Ok(false)
     }
 
     /// Leaves the lease of a task to another process, which has the task now.

@@ -12,6 +12,7 @@ mod ask;
 mod connectors;
 mod ends;
 mod entity;
+mod handover;
 mod leases;
 mod list;
 mod look;

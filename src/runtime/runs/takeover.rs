@@ -10,7 +10,10 @@ use futures_util::{StreamExt as _, stream};
 use tokio::time::{MissedTickBehavior, interval};
 use tracing::{info, warn};
 
-use super::{ReadRun, send::task_id};
+use super::{
+    ReadRun,
+    send::{parts, task_id},
+};
 use crate::error::{Code, Failure};
 use crate::id::{RunId, Tenant};
 use crate::program::Waiting;
@@ -40,6 +43,9 @@ impl Runtime {
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
+            if let Err(error) = self.storage().wake_driven(PAGE).await {
+                warn!(%error, "the runs of this process could not be read; retrying");
+            }
             match self.resume_all().await {
                 Ok(_) if !self.storage().is_shared() => return,
                 Ok(0) => {}
@@ -90,19 +96,74 @@ impl Runtime {
         let storage = self.storage();
         let read = self.read_run(tenant, run).await?;
         let ReadRun { stored, state } = &read;
-        let is_ours = storage.drives(stored) || storage.is_driven_elsewhere(stored);
-        if !stored.is_out || is_ours {
+        if !stored.is_out || storage.is_driven(stored) {
             return Ok(false);
         }
-        for ordinal in state.out() {
-            let task = task_id(&state.run.id, ordinal);
-            storage.find_lease(tenant, &task).await?;
+        let out = state.out().into_iter();
+        let out: Vec<_> = out.map(|one| task_id(&state.run.id, one)).collect();
+        for task in &out {
+            storage.find_lease(tenant, task).await?;
         }
-        let (by, mut session) = self.own_session(tenant);
-        let as_it_is = state.stored(&[])?;
-        session.unit()?.take_run_over(stored, as_it_is)?;
-        session.finish(&by.cancel).await?;
+        let taken = self.commit_driver(tenant, &read).await;
+        if taken.is_err() {
+            for task in &out {
+                storage.leave_lease(tenant, task);
+            }
+        }
+        taken?;
         Ok(true)
+    }
+
+    /// Commits that this process drives a run.
+    async fn commit_driver(&self, tenant: &Tenant, read: &ReadRun) -> Result<(), Failure> {
+        let (by, mut session) = self.own_session(tenant);
+        let as_it_is = read.state.stored(&[])?;
+        session.unit()?.take_run_over(&read.stored, as_it_is)?;
+        session.finish(&by.cancel).await
+    }
+
+    /// Takes over a run from a live process, since the worker that has pulled its task there reports
+    /// here. False if there is no such task.
+    pub(super) async fn adopt_task(&self, tenant: &Tenant, task: &str) -> Result<bool, Failure> {
+        let storage = self.storage();
+        let Some((run, ordinal)) = parts(task).filter(|_| storage.is_shared()) else {
+            return Ok(false);
+        };
+        storage.refresh().await?;
+        let run = match self.find_run(tenant, run).await {
+            Err(failure) if failure.code() == Code::RunNotFound => return Ok(false),
+            found => found?,
+        };
+        let read = self.read_run(tenant, run).await?;
+        let ReadRun { stored, state } = &read;
+        if state.out() != [ordinal] || storage.drives(stored) {
+            return Ok(false);
+        }
+        let out = state.run.outstanding();
+        let Some(out) = out.filter(|out| out.ordinal == ordinal) else {
+            return Ok(false);
+        };
+        let Some(spec) = self.task_spec(tenant, stored, state, out).await? else {
+            return Ok(false);
+        };
+        let task: Arc<str> = task.into();
+        if !storage.find_lease(tenant, &task).await? {
+            return Ok(false);
+        }
+        // Before the commit, since a look at the run follows that.
+        self.hand_out(spec);
+        match self.commit_driver(tenant, &read).await {
+            Ok(()) => Ok(true),
+            Err(failure) => {
+                storage.leave_lease(tenant, &task);
+                self.0.channels.let_go(tenant, &task);
+                // What has become of it is looked up again.
+                if failure.code() == Code::Conflict {
+                    return Ok(false);
+                }
+                Err(failure)
+            }
+        }
     }
 
     /// Does nothing more about the tasks of a run that was driven here, and that another process
@@ -126,6 +187,9 @@ impl Runtime {
             let task: Arc<str> = task_id(&state.run.id, ordinal);
             if out.contains(&ordinal) {
                 self.storage().leave_lease(tenant, &task);
+            }
+            if self.0.channels.view(tenant, &task).is_some() {
+                self.0.calls.end(tenant, &task);
             }
             self.give_up_task(tenant, &task, MOVED);
         }

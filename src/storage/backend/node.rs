@@ -1,6 +1,6 @@
 //! The processes that use one database: a table where it is shared, and nothing where it is not.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use super::{Backend, Error, Kind};
 use crate::id::{RunId, Tenant};
@@ -81,6 +81,47 @@ impl Backend {
             #[cfg(test)]
             Kind::Simulated(database) => Ok(database.state().runs_that_are_out(after, limit)),
         }
+    }
+
+    /// The next runs of which work is out and that a node drives.
+    pub(in crate::storage) async fn driven_runs(
+        &self,
+        own: NodeRow,
+        after: RunId,
+        limit: i64,
+    ) -> Result<Vec<(Tenant, RunId)>, Error> {
+        let Kind::Postgres(database) = &self.kind else {
+            return Ok(Vec::new());
+        };
+        let driven = database.driven_runs(own, after, limit).await;
+        Ok(driven.map_err(postgres::understood)?)
+    }
+
+    /// Writes what the members and workers of a node offer, by tenant.
+    pub(in crate::storage) async fn offer(
+        &self,
+        own: NodeRow,
+        tenant: &Tenant,
+        offers: Option<&str>,
+    ) -> Result<(), Error> {
+        if let Kind::Postgres(database) = &self.kind {
+            let offered = database.offer(own, tenant, offers).await;
+            offered.map_err(postgres::understood)?;
+        }
+        Ok(())
+    }
+
+    /// What is offered at other nodes whose last beat is so recent.
+    pub(in crate::storage) async fn offers(
+        &self,
+        own: NodeRow,
+        age: Duration,
+    ) -> Result<Vec<(NodeRow, Tenant, Arc<str>)>, Error> {
+        let Kind::Postgres(database) = &self.kind else {
+            return Ok(Vec::new());
+        };
+        let offers = database.offers(own, age).await;
+        Ok(offers.map_err(postgres::understood)?)
     }
 
     /// Makes a change of the members of a node.

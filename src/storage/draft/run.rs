@@ -7,8 +7,8 @@ use crate::clock::Timestamp;
 use crate::entity::Position;
 use crate::id::{EntityId, RunId};
 use crate::storage::port::{
-    Batch, NewRun, NodeRow, RunEnd, RunEventRow, RunKey, RunKeyRow, RunMove, RunName, RunNameRow, StoredRun,
-    TenantRow, TimerDone,
+    Batch, NewRun, NodeRow, RunEnd, RunEventRow, RunKey, RunKeyRow, RunMove, RunName, RunNameRow,
+    StoredRun, TenantRow, TimerDone,
 };
 
 /// A run as a unit leaves it, and the events of its history that lead there.

@@ -9,11 +9,12 @@ use crate::clock::Timestamp;
 use crate::entity::Position;
 use crate::id::{EntityId, RunId, Tenant};
 use crate::storage::{
-    port::{Error, OldRun, RunEvents, RunKey, RunsWanted, StoredRun, TenantRow},
+    port::{Error, NodeRow, OldRun, RunEvents, RunKey, RunsWanted, StoredRun, TenantRow},
     rows::{RunData, RunEventData},
 };
 
 const RUN_AWAITING: &str = include_str!("sql/run_awaiting.sql");
+const RUN_DRIVEN: &str = include_str!("sql/run_driven.sql");
 const RUN_EVENT_AFTER: &str = include_str!("sql/run_event_after.sql");
 const RUN_EVENT_OF: &str = include_str!("sql/run_event_of.sql");
 const RUN_GET: &str = include_str!("sql/run_get.sql");
@@ -147,6 +148,22 @@ impl Postgres {
             .bind(after.number())
             .bind(limit)
             .bind(age)
+            .fetch_all(&self.reads)
+            .await?;
+        Ok(named(rows))
+    }
+
+    /// The next runs of which work is out and that a node drives.
+    pub(in crate::storage) async fn driven_runs(
+        &self,
+        own: NodeRow,
+        after: RunId,
+        limit: i64,
+    ) -> Result<Vec<(Tenant, RunId)>, Error> {
+        let rows: Vec<(String, i64)> = sqlx::query_as(RUN_DRIVEN)
+            .bind(after.number())
+            .bind(limit)
+            .bind(own.0)
             .fetch_all(&self.reads)
             .await?;
         Ok(named(rows))

@@ -11,7 +11,7 @@ use crate::id::{EntityId, RunId};
 use crate::storage::{
     Error, Work,
     draft::{RunBefore, RunWrite},
-    port::{RunKey, RunName, StoredRun},
+    port::{NodeRow, RunKey, RunName, StoredRun},
 };
 
 /// A run that is to be created.
@@ -237,6 +237,18 @@ impl UnitOfWork {
     /// This process drives a run from now on, which stays as it is. What failed of it has failed.
     pub fn take_run_over(&mut self, base: &StoredRun, as_it_is: RunAdvance) -> Result<(), Error> {
         let write = self.advanced(base, as_it_is);
+        self.put_run(write)
+    }
+
+    /// Another process drives a run from now on, which stays as it is.
+    pub fn hand_run_over(
+        &mut self,
+        base: &StoredRun,
+        as_it_is: RunAdvance,
+        to: NodeRow,
+    ) -> Result<(), Error> {
+        let mut write = self.advanced(base, as_it_is);
+        write.owner = Some(to);
         self.put_run(write)
     }
 

@@ -79,7 +79,10 @@ async fn history(connection: &Connection, run: &str) -> Vec<String> {
 async fn status(connection: &Connection, run: &str) -> String {
     let payload = json!({"runId": run});
     let found = connection.ok("RunGetRequest", payload).await;
-    found["run"]["status"].as_str().expect("a status").to_owned()
+    found["run"]["status"]
+        .as_str()
+        .expect("a status")
+        .to_owned()
 }
 
 /// The number of the node that drives a run.
@@ -157,7 +160,6 @@ async fn runs_whose_process_was_killed_are_finished_by_another() {
             again.push(task["taskId"].to_string());
         }
     }
-    becomes(&database, ENDED, "0", Duration::ZERO).await;
     tasks.sort();
     again.sort();
     assert_eq!(tasks, again, "the same tasks are sent again");
@@ -172,7 +174,10 @@ async fn runs_whose_process_was_killed_are_finished_by_another() {
         () = becomes(&database, ENDED, "20", PATIENCE) => {}
     }
     assert_eq!(database.execute(COMPLETED), "40");
-    assert_eq!(database.execute("select count(*) from run where owner is not null"), "0");
+    assert_eq!(
+        database.execute("select count(*) from run where owner is not null"),
+        "0"
+    );
 }
 
 #[tokio::test]
@@ -227,7 +232,10 @@ async fn a_process_that_starts_sends_no_tasks_of_a_live_one() {
     let there = third.connect().await;
     let own = start(&there, "two-steps").await;
     let given = member.task().await;
-    assert!(given["taskId"].as_str().expect("an id").starts_with(&own), "{given}");
+    assert!(
+        given["taskId"].as_str().expect("an id").starts_with(&own),
+        "{given}"
+    );
     first.answer(&task).await;
     assert_eq!(first.task().await["name"], "ship");
     assert_ne!(status(&there, &run).await, "completed");
@@ -259,7 +267,7 @@ async fn runs_that_sleep_at_a_killed_process_wake_at_another() {
     nodes[0].kill();
     becomes(&database, ENDED, "50", Duration::from_secs(14)).await;
     let completed = nodes[1].connect().await;
-    let page = json!({"definition": "asleep", "status": "completed", "limit": 1000});
+    let page = json!({"definition": "asleep", "status": ["completed"], "limit": 1000});
     let page = completed.ok("RunsGetRequest", page).await;
     assert_eq!(page["items"].as_array().expect("a list").len(), 50);
 }
@@ -297,4 +305,61 @@ async fn a_lease_is_kept_when_another_process_takes_the_run_over() {
     assert_eq!(completed["applied"], true);
     assert_eq!(pull(&other, "w2").await["name"], "ship");
     assert_ne!(status(&other, &run).await, "completed");
+}
+
+#[tokio::test]
+async fn tasks_without_a_taker_are_done_by_members_and_workers_of_other_processes() {
+    let (database, nodes, connection) = scene(&[]).await;
+    let other = nodes[1].connect().await;
+    register(&other, "w1").await;
+    let mut runs = Vec::new();
+    for _ in 0..10 {
+        runs.push(start(&connection, "two-steps").await);
+    }
+    // Each run is handed over for its first task; the second one is sent there.
+    for _ in 0..20 {
+        let task = pull(&other, "w1").await;
+        let done = json!({"taskId": task["taskId"], "workerId": "w1", "output": {}});
+        let completed = other.ok("TaskCompleteRequest", done).await;
+        assert_eq!(completed["applied"], true);
+    }
+    becomes(&database, ENDED, "10", PATIENCE).await;
+    let doer = Doer::join(&nodes[1]).await;
+    let run = start(&connection, "two-steps").await;
+    for name in ["charge", "ship"] {
+        let task = doer.task().await;
+        assert_eq!(task["name"], name);
+        doer.answer(&task).await;
+    }
+    becomes(&database, ENDED, "11", PATIENCE).await;
+    assert_eq!(status(&connection, &run).await, "completed");
+    assert_eq!(database.execute(COMPLETED), "22");
+}
+
+#[tokio::test]
+async fn a_worker_keeps_its_task_when_it_reports_to_another_process() {
+    let (database, nodes, connection) = scene(&[("INTERLOCK_TASKS_LEASE", "60s")]).await;
+    register(&connection, "w1").await;
+    let run = start(&connection, "two-steps").await;
+    let task = pull(&connection, "w1").await;
+    let before = driver(&database);
+    let other = nodes[1].connect().await;
+    let id = &task["taskId"];
+    let touch = json!({"taskId": id, "workerId": "w1", "extendMs": 90_000});
+    other.ok("TaskTouchRequest", touch.clone()).await;
+    assert_ne!(driver(&database), before);
+    // Wherever somebody else reports, the task is the worker's.
+    for at in [&other, &connection] {
+        let stolen = json!({"taskId": id, "workerId": "w2", "output": {}});
+        let stolen = at.call("TaskCompleteRequest", stolen).await;
+        assert_eq!(code(&stolen), "TASK_LEASE_LOST");
+    }
+    let stored = "select count(*) from record where kind = 9";
+    becomes(&database, stored, "1", PATIENCE).await;
+    let done = json!({"taskId": id, "workerId": "w1", "output": {}});
+    let completed = connection.ok("TaskCompleteRequest", done).await;
+    assert_eq!(completed["applied"], true);
+    becomes(&database, stored, "0", PATIENCE).await;
+    assert_eq!(pull(&connection, "w1").await["name"], "ship");
+    assert_ne!(status(&connection, &run).await, "completed");
 }
