@@ -387,6 +387,7 @@ fn drive_runs(
         }
     }
     tasks.spawn(runtime.clone().keep_leases(stop.clone()));
+    tasks.spawn(runtime.clone().share_tasks(stop.clone()));
     tasks.spawn(runtime.clone().keep_mirrors(stop.clone()));
 }
 

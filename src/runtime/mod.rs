@@ -25,6 +25,7 @@ mod producers;
 mod retries;
 pub mod runs;
 mod session;
+mod sharing;
 #[cfg(test)]
 mod simulation;
 mod token;

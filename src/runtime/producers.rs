@@ -3,6 +3,10 @@
 //! A schedule is a record that says how far it has come. It is replaced in the unit that starts the
 //! run, so that a planned instant starts one run at most, whatever happens in between. When a
 //! schedule is due is kept in memory only: after a restart it is the next planned instant.
+//!
+//! Where several processes use one database, all of them know when schedules are due, and one of them
+//! fires each. The others leave an instant to it until they see that it has been fired; who takes a
+//! schedule over from a process that is gone fires what that one has left.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -44,6 +48,13 @@ const AFTER_TROUBLE: Duration = Duration::from_secs(1);
 /// The smallest difference between times.
 const TICK: i64 = 1;
 
+/// After which pause an instant is looked at again that is another process's to fire.
+const LEFT_PAUSE: Duration = Duration::from_millis(500);
+
+/// How late an instant is fired at most that another process has left. It is longer than it takes to
+/// find out that a process is gone.
+const LEFT_MAX: Duration = Duration::from_secs(15);
+
 /// The name of a producer's record, and whose it is.
 pub(super) type Name = (Tenant, RecordKey);
 
@@ -59,6 +70,8 @@ struct Planned {
     instant: Timestamp,
     /// Later than the instant after a failure.
     due: Timestamp,
+    /// Whether it was another process's to fire.
+    is_left: bool,
 }
 
 impl Agenda {
@@ -74,22 +87,38 @@ impl Agenda {
 
     /// Puts a schedule where it says, but leaves out no instant that it was to be fired at.
     fn plan(&mut self, name: Name, schedule: &Schedule, now: Timestamp) {
-        let known = self.of.get(&name).map(|known| known.instant.micros());
-        let after = known.map_or_else(|| now.micros(), |known| now.micros().min(known - TICK));
+        let known = self.of.get(&name).copied();
+        let instant = known.map(|known| known.instant.micros());
+        let after = instant.map_or_else(|| now.micros(), |known| now.micros().min(known - TICK));
         let next = schedule.next(Timestamp::from_micros(after));
         let next = next.filter(|_| !schedule.paused);
-        self.put(name, next.map(Planned::at));
+        let planned = next.map(|instant| Planned {
+            is_left: known.is_some_and(|known| known.is_left && known.instant == instant),
+            ..Planned::at(instant)
+        });
+        self.put(name, planned);
+    }
+
+    /// Plans a schedule that others have known to be this process's since it has begun to start.
+    fn plan_left(&mut self, name: Name, schedule: &Schedule, now: Timestamp) {
+        let next = schedule.next_since(now.before(LEFT_MAX));
+        let next = next.filter(|_| !schedule.paused);
+        let left = next.map(|instant| Planned {
+            is_left: true,
+            ..Planned::at(instant)
+        });
+        self.put(name, left);
     }
 
     /// Takes out what is due.
-    fn take_due(&mut self, now: Timestamp) -> Vec<(Name, Timestamp)> {
+    fn take_due(&mut self, now: Timestamp) -> Vec<(Name, Planned)> {
         let mut taken = Vec::new();
         while let Some((due, _)) = self.due.first()
             && *due <= now
             && let Some((_, name)) = self.due.pop_first()
         {
             if let Some(planned) = self.of.remove(&name) {
-                taken.push((name, planned.instant));
+                taken.push((name, planned));
             }
         }
         taken
@@ -105,6 +134,16 @@ impl Planned {
         Self {
             instant,
             due: instant,
+            is_left: false,
+        }
+    }
+
+    /// It is another process's to fire, so it is looked at again later.
+    fn left(self, now: Timestamp) -> Self {
+        Self {
+            due: now.after(LEFT_PAUSE),
+            is_left: true,
+            ..self
         }
     }
 }
@@ -124,22 +163,25 @@ impl Runtime {
         let mut agenda = Agenda::default();
         self.read_schedules(&mut agenda).await;
         loop {
-            let due = agenda.take_due(self.0.clock.now());
+            let due = self.leave_to_others(&mut agenda).await;
             let mut fired = stream::iter(due)
-                .map(|(name, instant)| async move {
-                    let next = contained(self.fire_schedule(&name, instant)).await;
-                    (name, instant, next)
+                .map(|(name, planned)| async move {
+                    let next = contained(self.fire_schedule(&name, planned)).await;
+                    (name, planned, next)
                 })
                 .buffer_unordered(AT_ONCE);
-            while let Some((name, instant, next)) = fired.next().await {
+            while let Some((name, planned, next)) = fired.next().await {
                 let planned = match next {
-                    Ok(next) => next.map(Planned::at),
+                    Ok(next) => next.map(|instant| Planned {
+                        is_left: planned.is_left && instant <= self.0.clock.now(),
+                        ..Planned::at(instant)
+                    }),
                     Err(fault) => {
                         Fire::Failed.count();
                         let again = self.producer_failed(&name, &fault).await;
                         again.map(|pause| Planned {
-                            instant,
                             due: self.0.clock.now().after(pause),
+                            ..planned
                         })
                     }
                 };
@@ -170,9 +212,33 @@ impl Runtime {
         }
     }
 
-    /// Plans all schedules that there are. What was missed while nobody looked is not made up for.
+    /// Takes out what is due and this process is to fire; what others are to fire is looked at again.
+    async fn leave_to_others(&self, agenda: &mut Agenda) -> Vec<(Name, Planned)> {
+        let now = self.0.clock.now();
+        let due = agenda.take_due(now).into_iter();
+        let (due, left): (Vec<_>, Vec<_>) = due.partition(|(name, _)| self.looks_after(name));
+        for (name, planned) in left {
+            if now.since(planned.instant) > LEFT_MAX {
+                // Nobody has to fire it: its definition is disabled, for example.
+                self.plan(agenda, name).await;
+            } else {
+                agenda.put(name, Some(planned.left(now)));
+            }
+        }
+        due
+    }
+
+    /// Whether this process looks after a producer: one of those that use the database does.
+    pub(super) fn looks_after(&self, (tenant, key): &Name) -> bool {
+        let name: [&str; 3] = [tenant.as_str(), &key.namespace, &key.name];
+        self.storage().has_share_of(&name)
+    }
+
+    /// Plans all schedules that there are. What was missed while nobody looked is not made up for;
+    /// what other processes leave to this one from now on, is.
     async fn read_schedules(&self, agenda: &mut Agenda) {
         let mut after = RecordRow::FIRST;
+        let has_others = self.storage().sharing().len() > 1;
         loop {
             match self.storage().producers(after, PAGE).await {
                 Ok(page) => {
@@ -184,6 +250,9 @@ impl Runtime {
                         match Producer::read(&stored.record) {
                             // An operator has it looked at again.
                             _ if self.has_stopped(&name) => {}
+                            Ok(Producer::Schedule(schedule)) if has_others => {
+                                agenda.plan_left(name, &schedule, now);
+                            }
                             Ok(Producer::Schedule(schedule)) => agenda.plan(name, &schedule, now),
                             Ok(Producer::Trigger(_)) => {}
                             // It fails when it is fired, and that is counted.
@@ -225,7 +294,7 @@ impl Runtime {
     async fn fire_schedule(
         &self,
         name: &Name,
-        planned: Timestamp,
+        planned: Planned,
     ) -> Result<Option<Timestamp>, Failure> {
         let mut conflicts = 0;
         loop {
@@ -241,8 +310,11 @@ impl Runtime {
     async fn try_fire(
         &self,
         (tenant, key): &Name,
-        planned: Timestamp,
+        planned: Planned,
     ) -> Result<Option<Timestamp>, Failure> {
+        let Planned {
+            instant, is_left, ..
+        } = planned;
         let by = Initiator {
             tenant: tenant.clone(),
             principal: system(),
@@ -270,8 +342,10 @@ impl Runtime {
             Err(error) if error.code() == Code::RunDefinitionNotFound => return Ok(None),
             Err(error) => return Err(error.into()),
         }
-        if !schedule.awaits(planned) {
-            return Ok(schedule.next(self.0.clock.now()));
+        // Of instants that were left none is left out.
+        let after = if is_left { instant } else { self.0.clock.now() };
+        if !schedule.awaits(instant) {
+            return Ok(schedule.next(after));
         }
         schedule.live = self.still_live(tenant, &schedule.live).await?;
         let fire = if schedule.has_room() {
@@ -285,10 +359,10 @@ impl Runtime {
                 ..StartRun::new(name, input, StartedBy::Schedule)
             };
             let started = self.start_run(&mut session, &by, start).await?;
-            schedule.fire(planned, started.run.number());
+            schedule.fire(instant, started.run.number());
             Fire::Started
         } else {
-            schedule.skip(planned);
+            schedule.skip(instant);
             Fire::Skipped
         };
         let body = producer::write(&schedule);
@@ -296,7 +370,7 @@ impl Runtime {
         session.unit()?.settle(&Work::producer(key))?;
         session.finish(&by.cancel).await?;
         fire.count();
-        Ok(schedule.next(self.0.clock.now()))
+        Ok(schedule.next(after))
     }
 
     /// Notes that a producer failed; the pause before it is tried again, if it is.

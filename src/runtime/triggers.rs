@@ -3,6 +3,8 @@
 //! A trigger is a record that says how far it has read its topic. It is replaced in the unit that
 //! starts the runs, so that an event starts one run, whatever happens in between. Runs are started
 //! in the order of the topic, one unit after another, which keeps what each mode promises.
+//!
+//! Where several processes use one database, one of them looks after each trigger.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -147,6 +149,7 @@ impl Runtime {
         let _ = self.storage().changed_topics();
         let mut following = Following::default();
         let mut rooms = FuturesUnordered::new();
+        let mut nodes = self.storage().sharing();
         let mut looked_at = self.all_triggers().await;
         loop {
             looked_at.extend(following.take_due(self.0.clock.now()));
@@ -190,6 +193,11 @@ impl Runtime {
             };
             tokio::select! {
                 () = pause => {}
+                now = self.nodes_changed(&nodes) => {
+                    // Some may be this process's from now on.
+                    nodes = now;
+                    looked_at = self.all_triggers().await;
+                }
                 () = self.storage().topics_changed() => {
                     for topic in self.storage().changed_topics() {
                         looked_at.extend(following.readers(&topic));
@@ -231,7 +239,7 @@ impl Runtime {
     /// the topic that it reads.
     async fn look_at_trigger(&self, name: &Name) -> (Option<TopicKey>, Next) {
         let mut topic = None;
-        if self.has_stopped(name) {
+        if self.has_stopped(name) || !self.looks_after(name) {
             return (None, Next::Record);
         }
         let next = match contained(self.start_by_events(name, &mut topic)).await {

@@ -244,8 +244,6 @@ reads! {
     run_keys(tenant: TenantRow, keys: &[RunKey]) -> Vec<(RunKey, RunId)>;
     /// A page of runs, the newest first.
     runs(tenant: TenantRow, wanted: &RunsWanted, limit: i64) -> Vec<StoredRun>;
-    /// The next runs of which work is out.
-    runs_that_are_out(after: RunId, limit: i64) -> Vec<(Tenant, RunId)>;
     /// How many runs of each tenant have not ended, by status.
     live_runs() -> Vec<(Tenant, u8, u64)>;
     /// Of the runs that ended before a time, so many of those that ended first.

@@ -5,7 +5,7 @@ use std::{
     collections::BTreeMap,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicI64, Ordering},
+        atomic::{AtomicBool, AtomicI64, Ordering},
     },
 };
 
@@ -13,7 +13,7 @@ use foldhash::HashMap;
 use tokio::sync::{Notify, watch};
 
 use super::{
-    port::{RunMoved, StoredRun, TaskLine, TenantRow},
+    port::{NodeRow, RunMoved, StoredRun, TaskLine, TenantRow},
     watched::Watched,
 };
 use crate::clock::Timestamp;
@@ -45,6 +45,10 @@ pub(super) struct Runs {
     woken: Mutex<Vec<WokenRun>>,
     has_woken: Notify,
     awaited: Mutex<Awaited>,
+    /// Those of which this process has work out; only where other processes advance runs, too.
+    driven: Option<Mutex<HashMap<RunId, WokenRun>>>,
+    /// Whether other processes may have changed who drives runs, and this one does not know which.
+    may_have_moved: AtomicBool,
     /// Who waits for the end of runs.
     ends: Mutex<HashMap<RunId, watch::Sender<bool>>>,
 }
@@ -141,21 +145,33 @@ impl Runs {
             woken: Mutex::new(looked_at),
             has_woken: Notify::new(),
             awaited: Mutex::new(awaited),
+            driven: is_shared.then(Mutex::default),
+            may_have_moved: AtomicBool::new(false),
             ends: Mutex::default(),
         }
     }
 
     /// Takes over the runs of a unit that was committed, each with the entity that it waited for.
-    /// What is not the newest any more is not kept.
+    /// What is not the newest any more is not kept. Work that is out is done by this process, `own`,
+    /// unless another one drives the run.
     pub(super) fn committed(
         &self,
         tenant: &Tenant,
         runs: impl Iterator<Item = (StoredRun, Option<EntityId>)>,
         watched: &Watched,
+        own: NodeRow,
         is_newest: bool,
     ) {
         for (run, before) in runs {
-            let out = run.is_out.then_some((run.tenant, run.id));
+            let is_here = run.is_out && run.owner.is_none_or(|owner| owner == own);
+            let out = is_here.then_some((run.tenant, run.id));
+            if let Some(driven) = &self.driven {
+                if is_here {
+                    lock(driven).insert(run.id, woken(tenant, run.tenant, run.id));
+                } else {
+                    lock(driven).remove(&run.id);
+                }
+            }
             if is_newest && before != run.awaits {
                 let mut awaited = lock(&self.awaited);
                 if let Some(entity) = before {
@@ -225,6 +241,9 @@ impl Runs {
         }
         *lock(&self.awaited) = awaited;
         self.current.clear();
+        if self.driven.is_some() {
+            self.may_have_moved.store(true, Ordering::Relaxed);
+        }
         for (run, waiting) in lock(&self.ends).iter() {
             waiting.send_replace(true);
             watched.run_ended(*run);
@@ -232,10 +251,17 @@ impl Runs {
     }
 
     /// Takes over that a run was advanced by any process.
-    pub(super) fn advanced(&self, moved: &RunMoved, watched: &Watched) {
+    pub(super) fn advanced(&self, moved: &RunMoved, watched: &Watched, own: NodeRow) {
         let run = woken(&moved.tenant, moved.row, moved.run);
         lock(&self.awaited).set(&run, moved.awaits);
         self.current.remove(&moved.run);
+        if let Some(driven) = &self.driven
+            && (moved.owner == Some(own) || lock(driven).contains_key(&moved.run))
+        {
+            // It was handed over, or its work may be elsewhere now or for nothing.
+            lock(&self.woken).push(run);
+            self.has_woken.notify_one();
+        }
         if moved.ended {
             self.ended(moved.run, watched);
         }
@@ -247,6 +273,26 @@ impl Runs {
             waiting.send_replace(true);
         }
         watched.run_ended(run);
+    }
+
+    /// Another process drives a run now, or nobody has to; whether this one did.
+    pub(super) fn leave(&self, run: RunId) -> bool {
+        let driven = self.driven.as_ref();
+        driven.is_some_and(|driven| lock(driven).remove(&run).is_some())
+    }
+
+    /// The runs of which this process has work out, if other processes may have changed that
+    /// without its knowledge; once.
+    pub(super) fn driven_once(&self) -> Option<HashMap<RunId, WokenRun>> {
+        let driven = self.driven.as_ref()?;
+        let may_have_moved = self.may_have_moved.swap(false, Ordering::Relaxed);
+        may_have_moved.then(|| lock(driven).clone())
+    }
+
+    /// Has runs looked at.
+    pub(super) fn wake_all(&self, runs: impl IntoIterator<Item = WokenRun>) {
+        lock(&self.woken).extend(runs);
+        self.has_woken.notify_one();
     }
 
     /// A run that was advanced lately.

@@ -2,7 +2,8 @@
 //! lease of its worker ends.
 //!
 //! Each is a record. All of them are kept in memory, as there is one for each task that a worker has
-//! at the moment.
+//! at the moment. Where several processes use one database, each knows those that it has stored
+//! itself, and asks for those of a run that it takes over.
 
 use std::{
     collections::HashMap,
@@ -62,6 +63,22 @@ impl Leases {
             return None;
         }
         known.found.remove(&(tenant.clone(), Arc::clone(task)))
+    }
+
+    /// The process that drove a run has left this lease.
+    pub(super) fn found(&self, tenant: &Tenant, task: &Arc<str>, body: Arc<str>) {
+        let name = (tenant.clone(), Arc::clone(task));
+        let mut known = self.lock();
+        known.stored.insert(name.clone(), Arc::clone(&body));
+        known.found.insert(name, body);
+    }
+
+    /// The task is another process's now, and so is its lease.
+    pub(super) fn forget(&self, tenant: &Tenant, task: &Arc<str>) {
+        let name = (tenant.clone(), Arc::clone(task));
+        let mut known = self.lock();
+        known.stored.remove(&name);
+        known.found.remove(&name);
     }
 
     /// All that are stored.

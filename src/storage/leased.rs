@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{
     Error, Storage, UnitOfWork,
     lease::{StoredLease, key},
+    port::Record,
 };
 use crate::id::Tenant;
 
@@ -14,7 +15,33 @@ impl Storage {
         self.0.leases.take_found(tenant, task)
     }
 
-    /// All leases that are stored.
+    /// Looks for the lease that another process has left of a task, which this one is about to take
+    /// over; whether there is one. Where it is the only one, it knows them all.
+    pub async fn find_lease(&self, tenant: &Tenant, task: &Arc<str>) -> Result<bool, Error> {
+        if self.is_shared()
+            && let Some(record) = self.record(tenant, &key(task)).await?
+        {
+            self.0.leases.found(tenant, task, Arc::clone(&record.body));
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// Leaves the lease of a task to another process, which has the task now.
+    pub fn leave_lease(&self, tenant: &Tenant, task: &Arc<str>) {
+        if self.is_shared() {
+            self.0.leases.forget(tenant, task);
+        }
+    }
+
+    /// The leases of all processes, each with its task and whose it is.
+    pub async fn all_leases(&self) -> Result<Vec<(Tenant, Arc<str>, Arc<str>)>, Error> {
+        let leases = self.0.database.leases().await?;
+        let lease = |(tenant, record): (Tenant, Record)| (tenant, record.key.name, record.body);
+        Ok(leases.into_iter().map(lease).collect())
+    }
+
+    /// The leases that this process has stored, or has found when it started.
     pub fn stored_leases(&self) -> Vec<StoredLease> {
         self.0.leases.stored()
     }

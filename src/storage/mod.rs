@@ -33,6 +33,7 @@ mod copy;
 mod damage;
 mod damaged_pages;
 mod draft;
+mod driver;
 mod due;
 mod error;
 mod feed;

@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Arc, Mutex, OnceLock, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicI64, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -20,6 +20,8 @@ pub(super) struct Nodes {
     entered: AtomicU64,
     /// All nodes at the last beat, and when that was. A mutex, not a task: it is held for a copy.
     known: Mutex<(Arc<[Node]>, Option<Instant>)>,
+    /// The greatest number that any node has had.
+    newest: AtomicI64,
 }
 
 impl Nodes {
@@ -30,6 +32,7 @@ impl Nodes {
 
     /// This process has entered; the number it has. It enters once.
     pub(super) fn enter(&self, row: NodeRow, entry: NodeEntry) -> NodeRow {
+        self.newest.fetch_max(row.0, Ordering::Relaxed);
         self.own.get_or_init(|| (row, entry)).0
     }
 
@@ -45,8 +48,16 @@ impl Nodes {
 
     /// All nodes as they are now.
     pub(super) fn know(&self, nodes: Vec<Node>) {
+        let newest = nodes.iter().map(|node| node.row.0).max();
+        self.newest
+            .fetch_max(newest.unwrap_or(0), Ordering::Relaxed);
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         *known = (nodes.into(), Some(Instant::now()));
+    }
+
+    /// The greatest number that any node has had so far.
+    pub(super) fn newest(&self) -> NodeRow {
+        NodeRow(self.newest.load(Ordering::Relaxed))
     }
 
     /// All nodes at the last beat, and how long ago that was.

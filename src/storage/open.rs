@@ -117,7 +117,12 @@ impl Storage {
         let runs = Runs::new(database.newest_run().await?, awaiting, is_shared);
         let live_runs = LiveRuns::new(database.live_runs().await?);
         let troubles = Troubles::new(database.troubles().await?);
-        let leases = Leases::new(database.leases().await?);
+        // Where several processes use the database, most are other processes'.
+        let leases = if is_shared {
+            Leases::default()
+        } else {
+            Leases::new(database.leases().await?)
+        };
         let mirrors = Mirrors::new(&database.mirrors().await?);
         let storage = Self(Arc::new(Inner {
             database,

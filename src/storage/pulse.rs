@@ -70,7 +70,7 @@ impl Storage {
     fn apply(&self, pulse: Pulse, awaiting: Option<Vec<AwaitingRun>>, forgets_all: bool) {
         let inner = &self.0;
         let applying = inner.applied.begin();
-        let newest = pulse.newest;
+        let (newest, own) = (pulse.newest, self.node());
         if !applying.is_news(newest.sequence) {
             return;
         }
@@ -87,7 +87,7 @@ impl Storage {
         match (pulse.runs, awaiting) {
             (Some(runs), _) => {
                 for moved in &runs {
-                    inner.runs.advanced(moved, &inner.watched);
+                    inner.runs.advanced(moved, &inner.watched, own);
                 }
             }
             (None, awaiting) => {

@@ -153,13 +153,4 @@ impl Storage {
         };
         Ok((events, reached))
     }
-
-    /// The next runs, of all tenants, of which work was out when they were stored.
-    pub async fn runs_that_are_out(
-        &self,
-        after: RunId,
-        limit: i64,
-    ) -> Result<Vec<(Tenant, RunId)>, Error> {
-        self.0.database.runs_that_are_out(after, limit).await
-    }
 }

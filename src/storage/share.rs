@@ -42,6 +42,26 @@ impl Storage {
         at.is_none_or(|at| at == self.node())
     }
 
+    /// The same for work that has a name.
+    pub fn has_share_of(&self, name: &[&str]) -> bool {
+        self.has_share(shares::number(name))
+    }
+
+    /// Whether that is new: it was not so when those nodes were live.
+    pub fn gains_share_of(&self, name: &[&str], before: &[NodeRow]) -> bool {
+        let was = shares::place(shares::number(name), before) == Some(self.node());
+        !was && self.has_share_of(name)
+    }
+
+    /// The numbers of the nodes that are live: shares change with them. None where there is one.
+    pub fn sharing(&self) -> Vec<NodeRow> {
+        if self.is_shared() {
+            self.live()
+        } else {
+            Vec::new()
+        }
+    }
+
     /// Those of the tasks that this process may do now; nobody else does them meanwhile.
     pub(super) async fn claim(&self, tasks: &[TaskRef]) -> Result<Vec<TaskKey>, Error> {
         let keys: Vec<TaskKey> = tasks.iter().map(|task| task.key).collect();

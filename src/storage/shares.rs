@@ -18,6 +18,15 @@ pub(super) fn place(work: i64, live: &[NodeRow]) -> Option<NodeRow> {
     live.iter().copied().max_by_key(weight)
 }
 
+/// The number of a piece of work that has a name, the same in every process (FNV-1a).
+pub(super) fn number(name: &[&str]) -> i64 {
+    let bytes = name.iter().flat_map(|part| part.bytes().chain([0xff]));
+    let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    hash.cast_signed()
+}
+
 /// Spreads numbers that are close to each other (the finalizer of `SplitMix64`).
 const fn mixed(number: u64) -> u64 {
     let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -92,6 +101,14 @@ impl Shares {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_are_told_apart_also_by_where_their_parts_end() {
+        let names: [&[&str]; 4] = [&["a", "b"], &["ab"], &["ab", ""], &["", "ab"]];
+        let numbers: HashSet<i64> = names.map(number).into_iter().collect();
+        assert_eq!(numbers.len(), names.len());
+        assert_eq!(number(names[0]), number(&["a", "b"]));
+    }
 
     #[test]
     fn work_is_spread_evenly_and_stays_where_it_is_when_a_node_goes() {

@@ -1,5 +1,8 @@
 //! Work that several processes over one database share out, and take over from each other.
 
+mod runs;
+mod starts;
+
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -8,12 +11,18 @@ use crate::support::{Connection, PATIENCE, Server, backend, database::Database, 
 
 /// A process over a database.
 fn node(url: &str) -> Server {
-    Server::on_disk(&[
+    node_with(url, &[])
+}
+
+/// The same with these settings.
+fn node_with(url: &str, settings: &[(&str, &str)]) -> Server {
+    let place = [
         ("CYODA_STORAGE_BACKEND", "postgres"),
         ("CYODA_POSTGRES_URL", url),
         ("CYODA_POSTGRES_MAX_CONNS", "8"),
         ("CYODA_LOG_LEVEL", "debug"),
-    ])
+    ];
+    Server::on_disk(&[&place, settings].concat())
 }
 
 /// A model whose entities go from `A` to `B` some time after they were made.

@@ -93,6 +93,10 @@ impl Lanes {
         }
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The first task that a taker of these capabilities, tags and labels can do.
     pub(super) fn first(&self, offer: &Offer<'_>) -> Option<&Arc<str>> {
         let fitting = offer.groups(&self.0).flat_map(|group| {

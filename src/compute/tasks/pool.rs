@@ -11,7 +11,7 @@ use tokio::{sync::oneshot, time::Instant};
 use super::{
     desk::{Desk, Job},
     held::{Accepted, Held, Out, Phase, TaskView},
-    lanes::{Actions, DEFAULT_NAMESPACE, Lanes},
+    lanes::{Actions, DEFAULT_NAMESPACE, Lanes, Offer},
     spec::{TaskKind, TaskSpec},
     worker::{Channel, Delivery, Leased, Limit, Parked, Sent, Worker},
 };
@@ -231,6 +231,25 @@ impl Pool {
         let (place, wait) = (held.place(), held.wait);
         self.lanes.push(&held.required, place, Arc::clone(id));
         self.set_timer(desk, id, Some(Instant::now() + wait.min(YEAR)));
+    }
+
+    /// Hands a task to a taker, or lets it wait again.
+    pub(super) fn place_again(&mut self, desk: &mut Desk, id: &Arc<str>) {
+        if self.tasks.get(id).is_some_and(|held| held.spec.is_none()) {
+            self.enqueue(desk, id);
+        } else {
+            self.place(desk, id);
+        }
+    }
+
+    /// Whether tasks wait for a taker.
+    pub(super) fn has_waiting(&self) -> bool {
+        !self.lanes.is_empty()
+    }
+
+    /// The first task that waits for what is offered.
+    pub(super) fn first_waiting(&self, offer: &Offer<'_>) -> Option<Arc<str>> {
+        self.lanes.first(offer).cloned()
     }
 
     /// Takes a task out of its lane.

@@ -292,19 +292,10 @@ impl Channels {
         worker: Option<&str>,
         answered: &Answered<'_>,
     ) -> Result<Ended, Refused> {
-        let held = self.with(tenant, |pool, desk| {
-            pool.saw(desk, task, worker);
-            let most = pool.spec(task).map_or(OUTPUT_MAX, |spec| spec.output_max);
-            let verdict = answered.verdict(most);
-            if let Verdict::Invalid { message } = verdict {
-                return Err(Refused::Invalid(message));
-            }
-            match pool.end(desk, task, worker, verdict) {
-                Ok(reported) => Ok(Some(reported)),
-                Err(NotYours::NotHeld) => Ok(None),
-                Err(NotYours::LeaseLost) => Err(Refused::LeaseLost),
-            }
-        })?;
+        let mut held = self.end_held(tenant, task, worker, answered)?;
+        if held.is_none() && self.adopt(tenant, task).await? {
+            held = self.end_held(tenant, task, worker, answered)?;
+        }
         let reported = match held {
             Some(None) => {
                 return Ok(Ended {
@@ -321,6 +312,38 @@ impl Channels {
                 applied: reported == Reported::Applied,
                 will_retry: reported == Reported::Conflict,
             }),
+        }
+    }
+
+    /// Ends a task that a channel holds: where its end comes from, if it is not delivered again. None
+    /// if no channel holds it.
+    fn end_held(
+        &self,
+        tenant: &Tenant,
+        task: &str,
+        worker: Option<&str>,
+        answered: &Answered<'_>,
+    ) -> Result<Option<Option<oneshot::Receiver<Result<Reported, Failure>>>>, Refused> {
+        self.with(tenant, |pool, desk| {
+            pool.saw(desk, task, worker);
+            let most = pool.spec(task).map_or(OUTPUT_MAX, |spec| spec.output_max);
+            let verdict = answered.verdict(most);
+            if let Verdict::Invalid { message } = verdict {
+                return Err(Refused::Invalid(message));
+            }
+            match pool.end(desk, task, worker, verdict) {
+                Ok(reported) => Ok(Some(reported)),
+                Err(NotYours::NotHeld) => Ok(None),
+                Err(NotYours::LeaseLost) => Err(Refused::LeaseLost),
+            }
+        })
+    }
+
+    /// Takes over a task from another process that has it with a worker.
+    async fn adopt(&self, tenant: &Tenant, task: &str) -> Result<bool, Refused> {
+        match self.ends() {
+            Some(ends) => ends.adopt(tenant, task).await.map_err(Refused::Failed),
+            None => Ok(false),
         }
     }
 
@@ -362,10 +385,16 @@ impl Channels {
         extend: Duration,
         progress: Option<Arc<str>>,
     ) -> Result<Timestamp, Refused> {
-        let touched = self.with(tenant, |pool, desk| {
-            pool.saw(desk, task, worker);
-            pool.touch(desk, task, worker, extend, progress)
-        });
+        let touch = |progress| {
+            self.with(tenant, |pool, desk| {
+                pool.saw(desk, task, worker);
+                pool.touch(desk, task, worker, extend, progress)
+            })
+        };
+        let mut touched = touch(progress.clone());
+        if matches!(touched, Err(NotYours::NotHeld)) && self.adopt(tenant, task).await? {
+            touched = touch(progress);
+        }
         match touched {
             Ok(until) => return Ok(until),
             Err(NotYours::LeaseLost) => return Err(Refused::LeaseLost),

@@ -153,6 +153,16 @@ pub trait Ends: fmt::Debug + Send + Sync {
         task: &'a str,
     ) -> BoxFuture<'a, Result<Option<TaskSpec>, Failure>>;
 
+    /// Takes over a task that a worker has pulled at another process: it reports here now. False if
+    /// there is no such task.
+    fn adopt<'a>(
+        &'a self,
+        _tenant: &'a Tenant,
+        _task: &'a str,
+    ) -> BoxFuture<'a, Result<bool, Failure>> {
+        Box::pin(std::future::ready(Ok(false)))
+    }
+
     /// What is known of a task that no channel holds.
     fn standing<'a>(
         &'a self,

@@ -90,6 +90,12 @@ impl Schedule {
         }
     }
 
+    /// The next planned instant that is not done with and came after that time, and after the
+    /// schedule was activated.
+    pub fn next_since(&self, after: Timestamp) -> Option<Timestamp> {
+        self.next(Timestamp::from_micros(after.micros().max(self.since)))
+    }
+
     /// Whether that planned instant is still to be done.
     pub fn awaits(&self, planned: Timestamp) -> bool {
         self.last.is_none_or(|last| last < planned.micros())

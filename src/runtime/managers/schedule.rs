@@ -2,7 +2,8 @@
 //!
 //! Which namespaces those are is read once, and then followed by what is committed: a namespace
 //! without managers costs nothing. The namespaces of a tenant are ticked one after the other, those
-//! of different tenants side by side.
+//! of different tenants side by side. Where several processes use one database, one of them ticks
+//! each tenant; a folder is ticked by the process that has it.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -24,6 +25,9 @@ use crate::storage::RecordKind;
 
 /// The pause after a failure.
 const AFTER_TROUBLE: Duration = Duration::from_secs(1);
+
+/// The name of this work, which processes share out.
+const WORK: &str = "managers";
 
 /// The namespaces that are ticked.
 #[derive(Debug)]
@@ -48,6 +52,17 @@ struct Ticked {
     tenant: Tenant,
     begun: Instant,
     left: Vec<Arc<str>>,
+}
+
+impl Ticked {
+    /// Of a tenant that another process ticks.
+    const fn elsewhere(tenant: Tenant, begun: Instant) -> Self {
+        Self {
+            tenant,
+            begun,
+            left: Vec::new(),
+        }
+    }
 }
 
 impl Schedule {
@@ -88,6 +103,16 @@ impl Schedule {
             }
         }
         taken
+    }
+
+    /// Has tenants ticked now that this process is to tick from now on.
+    fn hurry(&mut self, is_new: impl Fn(&Tenant) -> bool, now: Instant) {
+        let (new, others) = std::mem::take(&mut self.due)
+            .into_iter()
+            .partition::<BTreeSet<_>, _>(|(_, tenant)| is_new(tenant));
+        self.due = others;
+        self.due
+            .extend(new.into_iter().map(|(at, tenant)| (at.min(now), tenant)));
     }
 
     fn ticked(&mut self, ticked: Ticked, now: Instant) {
@@ -134,6 +159,7 @@ impl Runtime {
             schedule.add(namespace, Instant::now());
         }
         let mut ticking = FuturesUnordered::new();
+        let mut nodes = self.storage().sharing();
         loop {
             let next = schedule.next();
             let is_due = async {
@@ -145,8 +171,20 @@ impl Runtime {
             tokio::select! {
                 () = is_due => {
                     for (tenant, namespaces) in schedule.take_due(Instant::now()) {
-                        ticking.push(self.tick_tenant(tenant, namespaces, stop));
+                        if self.ticks_tenant(&tenant) {
+                            ticking.push(self.tick_tenant(tenant, namespaces, stop));
+                        } else {
+                            let left = Ticked::elsewhere(tenant, Instant::now());
+                            schedule.ticked(left, Instant::now());
+                        }
                     }
+                }
+                now = self.nodes_changed(&nodes) => {
+                    let before = std::mem::replace(&mut nodes, now);
+                    let is_new = |tenant: &Tenant| {
+                        self.storage().gains_share_of(&[WORK, tenant.as_str()], &before)
+                    };
+                    schedule.hurry(is_new, Instant::now());
                 }
                 Some(ticked) = ticking.next() => schedule.ticked(ticked, Instant::now()),
                 () = self.storage().files_changed() => {
@@ -156,6 +194,13 @@ impl Runtime {
                 }
             }
         }
+    }
+
+    /// Whether this process ticks the managers of a tenant.
+    fn ticks_tenant(&self, tenant: &Tenant) -> bool {
+        let folder = self.0.registry.any_folder().map(Folder::owner);
+        let has_folder = folder.is_some_and(|(owner, _)| owner == tenant);
+        has_folder || self.storage().has_share_of(&[WORK, tenant.as_str()])
     }
 
     /// Ticks the managers of a tenant, namespace by namespace.

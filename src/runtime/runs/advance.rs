@@ -117,6 +117,8 @@ impl Runtime {
                 Some(_) | None => self.0.parsed.read(&stored)?,
             };
             let begun = self.0.parsed.take(run, begun);
+            let is_elsewhere = self.storage().is_driven_elsewhere(&stored);
+            let elsewhere = is_elsewhere.then(|| begun.out());
             let had_ended = begun.run.status.is_end();
             if had_ended && !is_first {
                 continue;
@@ -172,7 +174,8 @@ impl Runtime {
                 continue;
             }
             arrived.is_changed = true;
-            let advance = state.stored(&history)?;
+            let mut advance = state.stored(&history)?;
+            advance.stays = elsewhere.is_some_and(|before| state.stays_with(&before));
             let text = Arc::clone(&advance.state);
             session.unit()?.advance_run(&stored, advance)?;
             self.mirror_later(session, &by.tenant, &stored.name, run, &program)

@@ -59,6 +59,14 @@ impl Ends for TaskEnds {
         self.0.task_to_send(tenant, task).boxed()
     }
 
+    fn adopt<'a>(
+        &'a self,
+        tenant: &'a Tenant,
+        task: &'a str,
+    ) -> BoxFuture<'a, Result<bool, Failure>> {
+        self.0.adopt_task(tenant, task).boxed()
+    }
+
     fn standing<'a>(
         &'a self,
         tenant: &'a Tenant,

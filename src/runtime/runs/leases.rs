@@ -20,6 +20,15 @@ use crate::runtime::Runtime;
 /// How often changes are stored.
 const PAUSE: Duration = Duration::from_secs(1);
 
+/// After how many pauses leases are looked for that nobody has.
+const SWEEP_EVERY: u32 = 60;
+
+/// The name of that work, which one of several processes does.
+const SWEEP: &str = "leases";
+
+/// How long a lease has been over that no process renews any more.
+const LEFT: Duration = Duration::from_mins(1);
+
 /// How many changes are one commit.
 const AT_ONCE: usize = 1_000;
 
@@ -43,11 +52,19 @@ impl Runtime {
     /// Stores how leases change, until `stop` is cancelled.
     pub async fn keep_leases(self, stop: CancellationToken) {
         let mut is_last = false;
+        let mut count = 0_u32;
         while !is_last {
             is_last = stop
                 .run_until_cancelled(tokio::time::sleep(PAUSE))
                 .await
                 .is_none();
+            count = count.wrapping_add(1);
+            if count.is_multiple_of(SWEEP_EVERY)
+                && self.storage().has_share_of(&[SWEEP])
+                && let Err(failure) = self.sweep_leases().await
+            {
+                warn!(%failure, "old leases of tasks could not be removed; trying again");
+            }
             for (tenant, changes) in self.changed_leases() {
                 for part in changes.chunks(AT_ONCE) {
                     if let Err(failure) = self.change_leases(&tenant, part).await {
@@ -56,6 +73,27 @@ impl Runtime {
                 }
             }
         }
+    }
+
+    /// Removes leases that processes have left that are gone. One that is not renewed for so long is
+    /// of no process.
+    async fn sweep_leases(&self) -> Result<(), Failure> {
+        if !self.storage().is_shared() {
+            return Ok(());
+        }
+        let before = self.0.clock.now().before(LEFT);
+        let mut left: BTreeMap<Tenant, Vec<Change>> = BTreeMap::new();
+        for (tenant, task, body) in self.storage().all_leases().await? {
+            if read(&body).is_none_or(|lease| lease.is_over(before)) {
+                left.entry(tenant).or_default().push((task, None));
+            }
+        }
+        for (tenant, changes) in left {
+            for part in changes.chunks(AT_ONCE) {
+                self.change_leases(&tenant, part).await?;
+            }
+        }
+        Ok(())
     }
 
     /// The differences between what is stored and what is so.

@@ -1,9 +1,8 @@
 //! Looking at runs: what is to be done for one, after a commit, at its time, and after a restart.
 
 use tokio_util::sync::CancellationToken;
-use tracing::warn;
 
-use super::ReadRun;
+use super::{ReadRun, State};
 use crate::error::Failure;
 use crate::id::RunId;
 use crate::program::{Arrival, Status, Waiting};
@@ -14,9 +13,6 @@ use crate::runtime::{
 };
 use crate::storage::{Attribution, Task};
 use crate::telemetry::measure;
-
-/// How many runs are read at a time that were at work when the service stopped.
-const PAGE: i64 = 1_000;
 
 impl Runtime {
     /// Does what a run needs done now: it takes its first step, or its time has come, or a task of
@@ -48,6 +44,10 @@ impl Runtime {
             self.arrive(&task.tenant, read, arrival).await?;
             return Ok(Done::Yes);
         }
+        if self.storage().is_shared() && !self.storage().drives(stored) {
+            self.leave_tasks(&task.tenant, &read);
+            return self.keep_timer(task, state).await;
+        }
         for out in state
             .run
             .outstanding()
@@ -60,6 +60,11 @@ impl Runtime {
             }
             self.send_task(&task.tenant, stored, state, out).await?;
         }
+        self.keep_timer(task, state).await
+    }
+
+    /// Removes a timer that is of no use any more.
+    async fn keep_timer(&self, task: &Task, state: &State) -> Result<Done, Failure> {
         let is_held_back = state.run.status == Status::Pending;
         if task.is_stored() && state.run.due().is_none() && !is_held_back {
             return self.drop_timer(task).await;
@@ -83,27 +88,5 @@ impl Runtime {
             session.finish(&by.cancel).await?;
         }
         Ok(Done::Yes)
-    }
-
-    /// Has all runs looked at that were at work when the service stopped.
-    pub(in crate::runtime) async fn resume_runs(&self) {
-        let mut after = RunId::new(0);
-        loop {
-            match self.storage().runs_that_are_out(after, PAGE).await {
-                Ok(page) => {
-                    let Some((_, last)) = page.last() else { return };
-                    after = *last;
-                    for (tenant, run) in page {
-                        if let Err(error) = self.storage().wake_run(&tenant, run).await {
-                            warn!(%error, run.id = %run, "a run could not be resumed");
-                        }
-                    }
-                }
-                Err(error) => {
-                    warn!(%error, "the runs at work could not be read; retrying");
-                    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
-                }
-            }
-        }
     }
 }

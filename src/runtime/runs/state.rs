@@ -116,6 +116,20 @@ impl RunState {
         self.invoked.is_none()
     }
 
+    /// The ordinals of the tasks that are out.
+    pub(super) fn out(&self) -> Vec<u64> {
+        let out = self.run.outstanding().into_iter();
+        out.chain(self.run.given_up())
+            .map(|task| task.ordinal)
+            .collect()
+    }
+
+    /// Whether a process that has these tasks out goes on with the run: there is work, and no other.
+    pub(super) fn stays_with(&self, out: &[u64]) -> bool {
+        let now = self.out();
+        !now.is_empty() && now.iter().all(|ordinal| out.contains(ordinal))
+    }
+
     /// What it follows.
     pub fn kind(&self) -> RunKind {
         if self.run.saga.is_some() {
@@ -150,6 +164,7 @@ impl RunState {
             status: run.status.number(),
             is_out: held_back.is_none()
                 && (is_pending || run.outstanding().is_some() || run.given_up().next().is_some()),
+            stays: false,
             due: held_back.or_else(|| run.due()),
             awaits,
             ended: run.ended,

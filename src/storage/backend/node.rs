@@ -1,9 +1,9 @@
 //! The processes that use one database: a table where it is shared, and nothing where it is not.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use super::{Backend, Error, Kind};
-use crate::id::Tenant;
+use crate::id::{RunId, Tenant};
 use crate::storage::{
     port::{MemberChange, Node, NodeEntry, NodeMember, NodeRow},
     postgres,
@@ -63,6 +63,65 @@ impl Backend {
             swept.map_err(postgres::understood)?;
         }
         Ok(())
+    }
+
+    /// The next runs of which work is out and that no node drives whose last beat is so recent.
+    pub(in crate::storage) async fn orphaned_runs(
+        &self,
+        after: RunId,
+        limit: i64,
+        age: Duration,
+    ) -> Result<Vec<(Tenant, RunId)>, Error> {
+        match &self.kind {
+            Kind::Sqlite(database) => Ok(database.runs_that_are_out(after, limit).await?),
+            Kind::Postgres(database) => {
+                let orphaned = database.orphaned_runs(after, limit, age).await;
+                Ok(orphaned.map_err(postgres::understood)?)
+            }
+            #[cfg(test)]
+            Kind::Simulated(database) => Ok(database.state().runs_that_are_out(after, limit)),
+        }
+    }
+
+    /// The next runs of which work is out and that a node drives.
+    pub(in crate::storage) async fn driven_runs(
+        &self,
+        own: NodeRow,
+        after: RunId,
+        limit: i64,
+    ) -> Result<Vec<(Tenant, RunId)>, Error> {
+        let Kind::Postgres(database) = &self.kind else {
+            return Ok(Vec::new());
+        };
+        let driven = database.driven_runs(own, after, limit).await;
+        Ok(driven.map_err(postgres::understood)?)
+    }
+
+    /// Writes what the members and workers of a node offer, by tenant.
+    pub(in crate::storage) async fn offer(
+        &self,
+        own: NodeRow,
+        tenant: &Tenant,
+        offers: Option<&str>,
+    ) -> Result<(), Error> {
+        if let Kind::Postgres(database) = &self.kind {
+            let offered = database.offer(own, tenant, offers).await;
+            offered.map_err(postgres::understood)?;
+        }
+        Ok(())
+    }
+
+    /// What is offered at other nodes whose last beat is so recent.
+    pub(in crate::storage) async fn offers(
+        &self,
+        own: NodeRow,
+        age: Duration,
+    ) -> Result<Vec<(NodeRow, Tenant, Arc<str>)>, Error> {
+        let Kind::Postgres(database) = &self.kind else {
+            return Ok(Vec::new());
+        };
+        let offers = database.offers(own, age).await;
+        Ok(offers.map_err(postgres::understood)?)
     }
 
     /// Makes a change of the members of a node.

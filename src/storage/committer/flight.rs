@@ -12,7 +12,7 @@ use crate::storage::{
     Storage,
     draft::Draft,
     handle::Inner,
-    port::{EntityRow, Failure, ModelRow, Newest, RecordKey, Syncing, Version},
+    port::{EntityRow, Failure, ModelRow, Newest, NodeRow, RecordKey, Syncing, Version},
     submission::Submission,
 };
 
@@ -207,9 +207,10 @@ fn records_and_runs(inner: &Inner, survivor: &Survivor, is_news: bool) {
     inner.runs.moved(draft.bases().map(|(id, _)| id));
     inner.live_runs.committed(&draft.tenant, &draft.runs);
     let runs = draft.stored_runs(survivor.tenant, survivor.first);
+    let own = inner.nodes.own().map_or(NodeRow::ALONE, |(own, _)| *own);
     inner
         .runs
-        .committed(&draft.tenant, runs, &inner.watched, is_news);
+        .committed(&draft.tenant, runs, &inner.watched, own, is_news);
     for (key, record) in draft.records.committed(survivor.committed) {
         inner.mirrors.put(&draft.tenant, key, record.as_ref());
         inner.records.put(&draft.tenant, key, record, is_news);

@@ -7,8 +7,8 @@ use crate::clock::Timestamp;
 use crate::entity::Position;
 use crate::id::{EntityId, RunId};
 use crate::storage::port::{
-    Batch, NewRun, RunEnd, RunEventRow, RunKey, RunKeyRow, RunMove, RunName, RunNameRow, StoredRun,
-    TenantRow, TimerDone,
+    Batch, NewRun, NodeRow, RunEnd, RunEventRow, RunKey, RunKeyRow, RunMove, RunName, RunNameRow,
+    StoredRun, TenantRow, TimerDone,
 };
 
 /// A run as a unit leaves it, and the events of its history that lead there.
@@ -28,6 +28,8 @@ pub(in crate::storage) struct RunWrite {
     pub(in crate::storage) had_awaited: Option<EntityId>,
     pub(in crate::storage) status: u8,
     pub(in crate::storage) is_out: bool,
+    /// The process that drives it from now on.
+    pub(in crate::storage) owner: Option<NodeRow>,
     pub(in crate::storage) due: Option<Timestamp>,
     pub(in crate::storage) awaits: Option<EntityId>,
     pub(in crate::storage) ended: Option<Timestamp>,
@@ -71,6 +73,9 @@ impl RunWrite {
 
     /// The events as a list.
     fn record(&self) -> Arc<str> {
+        if self.events.is_empty() {
+            return "[]".into();
+        }
         let length = self.events.iter().map(|event| event.len() + 1);
         let mut record = String::with_capacity(length.sum::<usize>() + 1);
         for event in &self.events {
@@ -87,6 +92,7 @@ impl RunWrite {
             n,
             status: i64::from(self.status),
             out: self.is_out,
+            owner: self.owner.map(|owner| owner.0),
             timer: self.due.is_some(),
             awaits: self.awaits.map(EntityId::uuid),
             ended: self.ended.map(Timestamp::micros),
@@ -123,7 +129,8 @@ pub(in crate::storage) fn add_run_rows(
         if write.had_timer && write.due.is_none() {
             batch.timers_done.push(TimerDone(r));
         }
-        if !write.events.is_empty() {
+        // Other processes find out by these rows that a run was advanced.
+        if !write.events.is_empty() || write.owner.is_some() {
             batch.run_events.push(RunEventRow {
                 n,
                 r,
@@ -180,6 +187,7 @@ impl Draft {
                     position,
                     status: write.status,
                     is_out: write.is_out,
+                    owner: write.owner,
                     has_timer: write.due.is_some(),
                     parent: write.parent,
                     entity: write.entity,

@@ -111,6 +111,8 @@ pub(in crate::storage) struct RunMove {
     pub(in crate::storage) n: i64,
     pub(in crate::storage) status: i64,
     pub(in crate::storage) out: bool,
+    /// The node that drives it, where the database is shared and work of it is out.
+    pub(in crate::storage) owner: Option<i64>,
     pub(in crate::storage) timer: bool,
     pub(in crate::storage) awaits: Option<Uuid>,
     pub(in crate::storage) ended: Option<i64>,

@@ -1,6 +1,6 @@
 //! What other processes have committed.
 
-use super::{Newest, Record, RecordKey, TenantRow, TopicKey};
+use super::{Newest, NodeRow, Record, RecordKey, TenantRow, TopicKey};
 use crate::entity::Sequence;
 use crate::id::{EntityId, RunId, Tenant};
 
@@ -32,4 +32,6 @@ pub(in crate::storage) struct RunMoved {
     /// The entity that it waits for.
     pub(in crate::storage) awaits: Option<EntityId>,
     pub(in crate::storage) ended: bool,
+    /// The process that drives it.
+    pub(in crate::storage) owner: Option<NodeRow>,
 }

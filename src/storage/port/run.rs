@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::TenantRow;
+use super::{NodeRow, TenantRow};
 use crate::clock::Timestamp;
 use crate::entity::Position;
 use crate::id::{EntityId, RunId, Tenant};
@@ -78,6 +78,8 @@ pub struct StoredRun {
     pub status: u8,
     /// Whether work of it is out: it is sent again after a restart.
     pub is_out: bool,
+    /// The process that drives it while work of it is out; none where the database is not shared.
+    pub(in crate::storage) owner: Option<NodeRow>,
     /// Whether a timer of it is stored.
     pub has_timer: bool,
     pub parent: Option<RunId>,

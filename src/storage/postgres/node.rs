@@ -1,6 +1,6 @@
 //! The processes that use the database, and the members that are connected to them.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use uuid::Uuid;
 
@@ -18,6 +18,10 @@ const NODE_ENTER: &str = include_str!("sql/node_enter.sql");
 const NODE_LEAVE: &str = include_str!("sql/node_leave.sql");
 const NODE_LIST: &str = include_str!("sql/node_list.sql");
 const NODE_SWEEP: &str = include_str!("sql/node_sweep.sql");
+const OFFER_DROP: &str = include_str!("sql/offer_drop.sql");
+const OFFER_LIST: &str = include_str!("sql/offer_list.sql");
+const OFFER_PUT: &str = include_str!("sql/offer_put.sql");
+const OFFER_SWEEP: &str = include_str!("sql/offer_sweep.sql");
 
 /// A row of `node` as it is read: the number, three texts, the age of the beat.
 type Row<T> = (i64, String, String, String, i64, T);
@@ -86,7 +90,9 @@ impl Postgres {
             .bind(own.0)
             .execute(&self.reads)
             .await?;
-        sqlx::query(MEMBER_SWEEP).execute(&self.reads).await?;
+        for sweep in [MEMBER_SWEEP, OFFER_SWEEP] {
+            sqlx::query(sweep).execute(&self.reads).await?;
+        }
         Ok(())
     }
 
@@ -96,8 +102,46 @@ impl Postgres {
             .bind(i64::try_from(age.as_micros()).unwrap_or(i64::MAX))
             .execute(&self.reads)
             .await?;
-        sqlx::query(MEMBER_SWEEP).execute(&self.reads).await?;
+        for sweep in [MEMBER_SWEEP, OFFER_SWEEP] {
+            sqlx::query(sweep).execute(&self.reads).await?;
+        }
         Ok(())
+    }
+
+    /// Writes what the members and workers of a node offer, by tenant.
+    pub(in crate::storage) async fn offer(
+        &self,
+        own: NodeRow,
+        tenant: &Tenant,
+        offers: Option<&str>,
+    ) -> Result<(), Error> {
+        let query = match offers {
+            Some(offers) => sqlx::query(OFFER_PUT)
+                .bind(own.0)
+                .bind(tenant.as_str())
+                .bind(offers.to_owned()),
+            None => sqlx::query(OFFER_DROP).bind(own.0).bind(tenant.as_str()),
+        };
+        query.execute(&self.reads).await?;
+        Ok(())
+    }
+
+    /// What is offered at other nodes whose last beat is so recent.
+    pub(in crate::storage) async fn offers(
+        &self,
+        own: NodeRow,
+        age: Duration,
+    ) -> Result<Vec<(NodeRow, Tenant, Arc<str>)>, Error> {
+        let rows: Vec<(i64, String, String)> = sqlx::query_as(OFFER_LIST)
+            .bind(own.0)
+            .bind(i64::try_from(age.as_micros()).unwrap_or(i64::MAX))
+            .fetch_all(&self.reads)
+            .await?;
+        let rows = rows.into_iter();
+        let offer = |(i, tenant, offers): (i64, String, String)| {
+            (NodeRow(i), Tenant::from(tenant), Arc::from(offers))
+        };
+        Ok(rows.map(offer).collect())
     }
 
     /// Makes changes of the members of a node, in their order.

@@ -22,8 +22,8 @@ use crate::clock::Timestamp;
 use crate::entity::{Position, Sequence};
 use crate::id::{EntityId, RunId, Tenant, TransactionId};
 use crate::storage::port::{
-    Cause, Durability, Failure, Newest, Pulse, Record, RecordKey, RecordKind, RunMoved, TenantRow,
-    TopicKey,
+    Cause, Durability, Failure, Newest, NodeRow, Pulse, Record, RecordKey, RecordKind, RunMoved,
+    TenantRow, TopicKey,
 };
 use crate::storage::rows::from_row_of;
 
@@ -85,7 +85,7 @@ from_row_of! { PgRow, PulseRow { seq, at, rev, server, moved, runs, advances, ne
 type NamedRecord = (Tenant, RecordKey, Option<Record>);
 
 /// A run: itself, the row of its tenant, what it waits for, and whether it has ended.
-type RunText = (i64, i64, Option<String>, bool);
+type RunText = (i64, i64, Option<String>, bool, Option<i64>);
 
 /// Waits for the notifications of other processes.
 #[derive(Debug)]
@@ -151,17 +151,20 @@ impl Pulser {
             let tenant = self.tenants.get(&t)?.clone();
             Some((tenant, TopicKey::new(namespace, name)))
         });
-        let runs = runs.into_iter().filter_map(|(run, t, awaits, ended)| {
-            Some(RunMoved {
-                run: RunId::new(run),
-                tenant: self.tenants.get(&t)?.clone(),
-                row: TenantRow(t),
-                awaits: awaits
-                    .and_then(|id| Uuid::parse_str(&id).ok())
-                    .map(EntityId::from_uuid),
-                ended,
-            })
-        });
+        let runs = runs
+            .into_iter()
+            .filter_map(|(run, t, awaits, ended, owner)| {
+                Some(RunMoved {
+                    run: RunId::new(run),
+                    tenant: self.tenants.get(&t)?.clone(),
+                    row: TenantRow(t),
+                    awaits: awaits
+                        .and_then(|id| Uuid::parse_str(&id).ok())
+                        .map(EntityId::from_uuid),
+                    ended,
+                    owner: owner.map(NodeRow),
+                })
+            });
         let moved = row.moved.into_iter().map(EntityId::from_uuid);
         let moved: Vec<_> = moved.collect();
         self.server = row.server;

@@ -1,5 +1,7 @@
 //! Runs, their keys and their histories.
 
+use std::time::Duration;
+
 use uuid::Uuid;
 
 use super::{Postgres, text::text};
@@ -7,11 +9,12 @@ use crate::clock::Timestamp;
 use crate::entity::Position;
 use crate::id::{EntityId, RunId, Tenant};
 use crate::storage::{
-    port::{Error, OldRun, RunEvents, RunKey, RunsWanted, StoredRun, TenantRow},
+    port::{Error, NodeRow, OldRun, RunEvents, RunKey, RunsWanted, StoredRun, TenantRow},
     rows::{RunData, RunEventData},
 };
 
 const RUN_AWAITING: &str = include_str!("sql/run_awaiting.sql");
+const RUN_DRIVEN: &str = include_str!("sql/run_driven.sql");
 const RUN_EVENT_AFTER: &str = include_str!("sql/run_event_after.sql");
 const RUN_EVENT_OF: &str = include_str!("sql/run_event_of.sql");
 const RUN_GET: &str = include_str!("sql/run_get.sql");
@@ -24,7 +27,7 @@ const RUN_LIST_OF: &str = include_str!("sql/run_list_of.sql");
 const RUN_NEWEST: &str = include_str!("sql/run_newest.sql");
 const RUN_OLD: &str = include_str!("sql/run_old.sql");
 const RUN_OLD_EVENTS: &str = include_str!("sql/run_old_events.sql");
-const RUN_OUT: &str = include_str!("sql/run_out.sql");
+const RUN_ORPHANED: &str = include_str!("sql/run_orphaned.sql");
 const RUN_POSITIONS: &str = include_str!("sql/run_positions.sql");
 
 /// Runs, as an array.
@@ -133,14 +136,34 @@ impl Postgres {
         rows.into_iter().map(|row| row.stored(tenant)).collect()
     }
 
-    pub(in crate::storage) async fn runs_that_are_out(
+    /// The next runs of which work is out and that no node drives whose last beat is so recent.
+    pub(in crate::storage) async fn orphaned_runs(
         &self,
         after: RunId,
         limit: i64,
+        age: Duration,
     ) -> Result<Vec<(Tenant, RunId)>, Error> {
-        let rows: Vec<(String, i64)> = sqlx::query_as(RUN_OUT)
+        let age = i64::try_from(age.as_micros()).unwrap_or(i64::MAX);
+        let rows: Vec<(String, i64)> = sqlx::query_as(RUN_ORPHANED)
             .bind(after.number())
             .bind(limit)
+            .bind(age)
+            .fetch_all(&self.reads)
+            .await?;
+        Ok(named(rows))
+    }
+
+    /// The next runs of which work is out and that a node drives.
+    pub(in crate::storage) async fn driven_runs(
+        &self,
+        own: NodeRow,
+        after: RunId,
+        limit: i64,
+    ) -> Result<Vec<(Tenant, RunId)>, Error> {
+        let rows: Vec<(String, i64)> = sqlx::query_as(RUN_DRIVEN)
+            .bind(after.number())
+            .bind(limit)
+            .bind(own.0)
             .fetch_all(&self.reads)
             .await?;
         Ok(named(rows))

@@ -6,7 +6,7 @@ use super::columns::from_row;
 use crate::clock::Timestamp;
 use crate::entity::Position;
 use crate::id::{EntityId, RunId};
-use crate::storage::port::{Error, RunEvents, RunName, StoredRun, TenantRow};
+use crate::storage::port::{Error, NodeRow, RunEvents, RunName, StoredRun, TenantRow};
 
 #[derive(Debug)]
 pub(in crate::storage) struct RunData {
@@ -14,6 +14,9 @@ pub(in crate::storage) struct RunData {
     n: i64,
     status: i64,
     out: bool,
+    /// A database that is not shared has no such column.
+    #[sqlx(default)]
+    owner: Option<i64>,
     timer: bool,
     up: Option<i64>,
     e: Option<Uuid>,
@@ -43,6 +46,7 @@ impl RunData {
                 row: self.r,
             })?,
             is_out: self.out,
+            owner: self.owner.map(NodeRow),
             has_timer: self.timer,
             parent: self.up.map(RunId::new),
             entity: self.e.map(EntityId::from_uuid),

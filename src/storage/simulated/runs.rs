@@ -42,6 +42,7 @@ impl State {
             position: Position(moved.n),
             status: u8::try_from(moved.status).expect("a status"),
             is_out: moved.out,
+            owner: None,
             has_timer: moved.timer,
             parent: run.up.map(RunId::new),
             entity: run.e.map(EntityId::from_uuid),

@@ -11,7 +11,7 @@ use crate::id::{EntityId, RunId};
 use crate::storage::{
     Error, Work,
     draft::{RunBefore, RunWrite},
-    port::{RunKey, RunName, StoredRun},
+    port::{NodeRow, RunKey, RunName, StoredRun},
 };
 
 /// A run that is to be created.
@@ -36,6 +36,8 @@ pub struct RunAdvance {
     pub status: u8,
     /// Whether work of it is to be sent, and to be sent again after a restart.
     pub is_out: bool,
+    /// Whether another process drives it and goes on doing so: all work that is out is there.
+    pub stays: bool,
     /// When it is to be looked at.
     pub due: Option<Timestamp>,
     /// The entity that it waits for.
@@ -140,6 +142,7 @@ impl UnitOfWork {
             position: write.base.unwrap_or(Position(0)),
             status: write.status,
             is_out: write.is_out,
+            owner: write.owner,
             has_timer: write.had_timer,
             parent: write.parent,
             entity: write.entity,
@@ -197,7 +200,8 @@ impl UnitOfWork {
 
     /// A new run.
     pub fn begin_run(&mut self, new: NewRun, advance: RunAdvance) -> Result<(), Error> {
-        self.put_run(RunWrite {
+        let owner = self.storage.driver(advance.is_out);
+        self.change_run(RunWrite {
             id: new.id,
             base: None,
             name: new.name,
@@ -209,6 +213,7 @@ impl UnitOfWork {
             had_awaited: None,
             status: advance.status,
             is_out: advance.is_out,
+            owner,
             due: advance.due,
             awaits: advance.awaits,
             ended: advance.ended,
@@ -225,6 +230,29 @@ impl UnitOfWork {
 
     /// What a run becomes that [`Self::run`] has given.
     pub fn advance_run(&mut self, base: &StoredRun, advance: RunAdvance) -> Result<(), Error> {
+        let write = self.advanced(base, advance);
+        self.change_run(write)
+    }
+
+    /// This process drives a run from now on, which stays as it is. What failed of it has failed.
+    pub fn take_run_over(&mut self, base: &StoredRun, as_it_is: RunAdvance) -> Result<(), Error> {
+        let write = self.advanced(base, as_it_is);
+        self.put_run(write)
+    }
+
+    /// Another process drives a run from now on, which stays as it is.
+    pub fn hand_run_over(
+        &mut self,
+        base: &StoredRun,
+        as_it_is: RunAdvance,
+        to: NodeRow,
+    ) -> Result<(), Error> {
+        let mut write = self.advanced(base, as_it_is);
+        write.owner = Some(to);
+        self.put_run(write)
+    }
+
+    fn advanced(&self, base: &StoredRun, advance: RunAdvance) -> RunWrite {
         let earlier = self.runs.writes.get(&base.id);
         let mut write = earlier.cloned().unwrap_or_else(|| RunWrite {
             id: base.id,
@@ -238,6 +266,7 @@ impl UnitOfWork {
             had_awaited: base.awaits,
             status: 0,
             is_out: false,
+            owner: None,
             due: None,
             awaits: None,
             ended: None,
@@ -256,6 +285,11 @@ impl UnitOfWork {
         });
         write.status = advance.status;
         write.is_out = advance.is_out;
+        write.owner = if advance.stays {
+            base.owner
+        } else {
+            self.storage.driver(advance.is_out)
+        };
         write.due = advance.due;
         write.awaits = advance.awaits;
         write.ended = advance.ended;
@@ -267,14 +301,18 @@ impl UnitOfWork {
             *sum += more;
         }
         write.events.extend(advance.events);
+        write
+    }
+
+    fn change_run(&mut self, write: RunWrite) -> Result<(), Error> {
+        // It moves on, so whatever failed before is over.
+        self.settle(&Work::run(write.id))?;
         self.put_run(write)
     }
 
     fn put_run(&mut self, write: RunWrite) -> Result<(), Error> {
         let events: usize = write.events.iter().map(|event| event.len()).sum();
         self.grow(write.state.len() + events + WRITE_BYTES)?;
-        // It moves on, so whatever failed before is over.
-        self.settle(&Work::run(write.id))?;
         let is_marked = self.marks > 0;
         self.runs.put(write, is_marked);
         Ok(())

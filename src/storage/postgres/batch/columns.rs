@@ -177,6 +177,7 @@ fn runs(script: &mut Script, batch: &Batch) {
         script.column(rows.iter().map(|row| row.moved.n));
         script.column(rows.iter().map(|row| row.moved.status));
         script.column(rows.iter().map(|row| row.moved.out));
+        script.column(rows.iter().map(|row| row.moved.owner));
         script.column(rows.iter().map(|row| row.moved.timer));
         script.column(rows.iter().map(|row| row.up));
         script.column(rows.iter().map(|row| row.e));
@@ -194,6 +195,7 @@ fn runs(script: &mut Script, batch: &Batch) {
         script.column(rows.iter().map(|row| row.n));
         script.column(rows.iter().map(|row| row.status));
         script.column(rows.iter().map(|row| row.out));
+        script.column(rows.iter().map(|row| row.owner));
         script.column(rows.iter().map(|row| row.timer));
         script.column(rows.iter().map(|row| row.awaits));
         script.column(rows.iter().map(|row| &*row.state));

@@ -1,5 +1,5 @@
 -- The newest commit, and what was changed after another one: entities that were there before, runs
--- with what they wait for and whether they have ended, and what commits say of other things. Lists
+-- with what they wait for, whether they have ended and who drives them, and what commits say of other things. Lists
 -- that are full are not whole.
 select h.seq, h.at, h.rev, h.server,
   array(
@@ -8,7 +8,7 @@ select h.seq, h.at, h.rev, h.server,
     order by v.n limit $2::bigint
   ) as moved,
   array(
-    select json_build_array(r.r, r.t, r.awaits, r.ended is not null)::text
+    select json_build_array(r.r, r.t, r.awaits, r.ended is not null, r.owner)::text
     from (
       select distinct o.r from (
         select ev.r from run_event ev

@@ -1,3 +1,3 @@
-select r, n, status, out, timer, up, e, awaits, created, ended, state, run_name.ns, run_name.name
+select r, n, status, out, owner, timer, up, e, awaits, created, ended, state, run_name.ns, run_name.name
 from run join run_name on run_name.q = run.q
 where run.r = $1 and run.t = $2

@@ -1,0 +1,158 @@
+//! Handing runs over to processes whose members or workers can do their tasks.
+//!
+//! Each process says in the database what its members and workers offer that have nothing to do. One
+//! that has tasks which wait hands their runs over to such a process: by a commit that names it as
+//! the one that drives the run, which then sends the task.
+
+use std::{
+    collections::HashMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use futures_util::{StreamExt as _, stream};
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, warn};
+
+use super::{ReadRun, RunKind, send::parts};
+use crate::compute::tasks::Offered;
+use crate::error::{Code, Failure};
+use crate::id::Tenant;
+use crate::runtime::Runtime;
+use crate::storage::NodeRow;
+
+/// How often offers are written and read.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// How long an offer that was used is not used again unless it has changed.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// How many runs are handed over at once.
+const AT_ONCE: usize = 64;
+
+/// What is said of this process in the database, and which offers of others it has used.
+#[derive(Default)]
+struct Said {
+    /// How often this process had entered the list of nodes.
+    entered: u64,
+    offers: HashMap<Tenant, Arc<str>>,
+    used: HashMap<(NodeRow, Tenant), (Arc<str>, Instant)>,
+}
+
+impl Runtime {
+    /// Offers what members and workers can do to other processes, and hands over to them what waits,
+    /// until `stop` is cancelled.
+    pub async fn share_tasks(self, stop: CancellationToken) {
+        if !self.storage().is_shared() {
+            return;
+        }
+        let mut said = Said::default();
+        let pause = || tokio::time::sleep(PAUSE);
+        while stop.run_until_cancelled(pause()).await.is_some() {
+            if let Err(error) = self.write_offers(&mut said).await {
+                debug!(%error, "what members and workers offer could not be written; trying again");
+            }
+            if let Err(failure) = self.use_offers(&mut said).await {
+                debug!(%failure, "the offers of other processes could not be used; trying again");
+            }
+        }
+    }
+
+    async fn write_offers(&self, said: &mut Said) -> Result<(), crate::storage::Error> {
+        let storage = self.storage();
+        if storage.entered() != said.entered {
+            // It was removed from the list of nodes, and its offers with it.
+            said.entered = storage.entered();
+            said.offers.clear();
+        }
+        let now = self.0.channels.offers();
+        let gone: Vec<Tenant> = said.offers.keys().cloned().collect();
+        for tenant in gone.into_iter().filter(|tenant| !now.contains_key(tenant)) {
+            storage.offer(&tenant, None).await?;
+            said.offers.remove(&tenant);
+        }
+        for (tenant, offers) in now {
+            let text: Arc<str> = serde_json::to_string(&offers).unwrap_or_default().into();
+            if said.offers.get(&tenant) != Some(&text) {
+                storage.offer(&tenant, Some(&text)).await?;
+                said.offers.insert(tenant, text);
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands over what waits here and is offered to be done elsewhere.
+    async fn use_offers(&self, said: &mut Said) -> Result<(), Failure> {
+        let channels = &self.0.channels;
+        let waiting = channels.tenants_waiting();
+        if waiting.is_empty() {
+            return Ok(());
+        }
+        said.used.retain(|_, (_, at)| at.elapsed() < AGAIN);
+        let mut given = Vec::new();
+        for (node, tenant, text) in self.storage().offers().await? {
+            let name = (node, tenant);
+            let was_used = said.used.get(&name).is_some_and(|(used, _)| *used == text);
+            if was_used || !waiting.contains(&name.1) {
+                continue;
+            }
+            let offers: Vec<Offered> = serde_json::from_str(&text).unwrap_or_default();
+            let before = given.len();
+            for offered in &offers {
+                let taken = channels.take_waiting(&name.1, offered).into_iter();
+                given.extend(taken.map(|task| (node, name.1.clone(), task)));
+            }
+            if given.len() > before {
+                said.used.insert(name, (text, Instant::now()));
+            }
+        }
+        if given.is_empty() {
+            return Ok(());
+        }
+        self.storage().refresh().await?;
+        let mut handing = stream::iter(given)
+            .map(|(node, tenant, task)| async move { self.hand_over(node, &tenant, &task).await })
+            .buffer_unordered(AT_ONCE);
+        while handing.next().await.is_some() {}
+        Ok(())
+    }
+
+    async fn hand_over(&self, node: NodeRow, tenant: &Tenant, task: &Arc<str>) {
+        match self.try_hand_over(node, tenant, task).await {
+            Ok(true) => {
+                self.0.channels.let_go(tenant, task);
+                self.0.calls.end(tenant, task);
+                return;
+            }
+            Ok(false) => {}
+            Err(failure) if failure.code() == Code::Conflict => {}
+            Err(failure) => {
+                warn!(%failure, task.id = %task, "a run could not be handed over; trying again");
+            }
+        }
+        self.0.channels.put_back(tenant, task);
+    }
+
+    /// False if this process does not drive the run, or has other work of it out.
+    async fn try_hand_over(
+        &self,
+        node: NodeRow,
+        tenant: &Tenant,
+        task: &str,
+    ) -> Result<bool, Failure> {
+        let Some((run, ordinal)) = parts(task) else {
+            return Ok(false);
+        };
+        let run = self.find_run(tenant, run).await?;
+        let ReadRun { stored, state } = self.read_run(tenant, run).await?;
+        let is_ours = self.storage().drives(&stored) && state.kind() != RunKind::Manager;
+        if !is_ours || state.out() != [ordinal] {
+            return Ok(false);
+        }
+        let (by, mut session) = self.own_session(tenant);
+        let as_it_is = state.stored(&[])?;
+        session.unit()?.hand_run_over(&stored, as_it_is, node)?;
+        session.finish(&by.cancel).await?;
+        Ok(true)
+    }
+}

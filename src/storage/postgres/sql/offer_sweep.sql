@@ -1,0 +1,1 @@
+delete from task_offer o where not exists (select from node n where n.i = o.i)
