@@ -109,13 +109,14 @@ impl Storage {
             inner.catalog.clear();
         }
         inner.instants.raise(newest.at);
+        if pulse.identities {
+            // Before the sequence: what is judged by that commit is not to miss them.
+            inner.identities.send_modify(|changes| *changes += 1);
+        }
         applying.finish(newest);
         inner.runs.moved(woken.into_iter());
         for (tenant, topic) in pulse.topics {
             inner.topic_news.note(&tenant, topic);
-        }
-        if pulse.identities {
-            inner.identities.send_modify(|changes| *changes += 1);
         }
         inner.recent.skip(newest.sequence);
     }

@@ -44,6 +44,11 @@ impl Committer {
         let is_link = upkeep.is_link() && self.storage.0.database.is_shared();
         let rows = loop {
             self.catch_up().await?;
+            if let Upkeep::Identities { seen, .. } = upkeep
+                && self.storage.identity_changes() > *seen
+            {
+                return Err(Error::Conflict);
+            }
             let stamped = is_link.then(|| self.storage.0.instants.stamp(self.storage.now(), 1));
             let link = stamped.map(|at| self.link(at));
             let writer = self.writer.as_mut().ok_or(Error::Stopped)?;
@@ -58,9 +63,12 @@ impl Committer {
                 Ok(Some(rows)) => break rows,
                 Ok(None) => self.is_behind = true,
                 Err(failure) => {
-                    // All of it can be done again, so it does not matter whether it was written.
                     let mut tell = |error| answer_early(reply, error);
-                    self.recover(&[], &failure, &mut tell).await?;
+                    // The others can be done again, so it does not matter whether they were written.
+                    let is_once = matches!(upkeep, Upkeep::Identities { .. });
+                    let commit = link.as_ref().filter(|_| is_once).map(|link| &link.commit);
+                    let commits = commit.map_or(&[][..], std::slice::from_ref);
+                    self.recover(commits, &failure, &mut tell).await?;
                     break 0;
                 }
             }

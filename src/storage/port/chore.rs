@@ -47,8 +47,11 @@ pub(in crate::storage) enum Upkeep {
         index: IndexRow,
     },
     Job(JobChore),
-    /// Changes who may call.
-    Identities(Arc<[IdentityChange]>),
+    /// Changes who may call, unless other processes have done so more often than was seen.
+    Identities {
+        changes: Arc<[IdentityChange]>,
+        seen: u64,
+    },
     /// Removes parts of histories of runs.
     ForgetRunEvents(Vec<Position>),
     /// Removes runs that have ended, with their keys and what is left of their histories.
@@ -88,7 +91,7 @@ impl Upkeep {
             Self::Fill { reached, .. } => reached.is_none(),
             Self::Used { .. }
             | Self::Job(_)
-            | Self::Identities(_)
+            | Self::Identities { .. }
             | Self::ForgetRunEvents(_)
             | Self::ForgetRuns(_)
             | Self::ForgetTopicEvents { .. } => false,
@@ -97,7 +100,7 @@ impl Upkeep {
 
     /// Whether it changes what batches are validated by, or relies on that.
     pub(in crate::storage) const fn is_link(&self) -> bool {
-        self.changes_indexes() || matches!(self, Self::Fill { .. } | Self::Identities(_))
+        self.changes_indexes() || matches!(self, Self::Fill { .. } | Self::Identities { .. })
     }
 
     /// What is remembered of a request that is to be done once.
@@ -110,7 +113,7 @@ impl Upkeep {
             | Self::Used { .. }
             | Self::Fill { .. }
             | Self::Empty { .. }
-            | Self::Identities(_)
+            | Self::Identities { .. }
             | Self::ForgetRunEvents(_)
             | Self::ForgetRuns(_)
             | Self::ForgetTopicEvents { .. } => None,

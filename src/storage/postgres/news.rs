@@ -42,7 +42,7 @@ impl News {
     /// The same of what is written between two batches.
     pub(super) fn of_upkeep(upkeep: &Upkeep) -> Option<String> {
         let news = Self {
-            identities: matches!(upkeep, Upkeep::Identities(_)),
+            identities: matches!(upkeep, Upkeep::Identities { .. }),
             ..Self::default()
         };
         news.text()

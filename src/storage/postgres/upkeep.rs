@@ -104,7 +104,7 @@ pub(super) async fn write(
             removed
         }
         Upkeep::Job(chore) => job::write(chore, connection).await?,
-        Upkeep::Identities(changes) => identity::write(connection, changes).await?,
+        Upkeep::Identities { changes, .. } => identity::write(connection, changes).await?,
         Upkeep::ForgetRunEvents(positions) => {
             let list: Vec<i64> = positions.iter().map(|position| position.0).collect();
             let forgotten = sqlx::query(RUN_FORGET_EVENTS).bind(list);

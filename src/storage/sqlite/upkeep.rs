@@ -104,7 +104,7 @@ impl Upkeep {
                 removed
             }
             Self::Job(chore) => chore.write(connection).await?,
-            Self::Identities(changes) => identity::write(connection, changes).await?,
+            Self::Identities { changes, .. } => identity::write(connection, changes).await?,
             Self::ForgetRunEvents(positions) => {
                 let list = json_list(positions.iter().map(|position| position.0));
                 let forgotten = sqlx::query(RUN_FORGET_EVENTS).bind(list);
