@@ -16,6 +16,8 @@ use metrics::{
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use metrics_process::Collector;
 
+use super::nodes::{CLOCK_DIFFERENCE, LINKS, NODE_STREAMS, PULSE_DURATION};
+
 const TX_DURATION: &str = "cyoda_tx_duration_seconds";
 const TX_ACTIVE: &str = "cyoda_tx_active";
 const TX_CONFLICTS: &str = "cyoda_tx_conflicts_total";
@@ -664,6 +666,10 @@ pub const METRICS: &[Metric] = &[
     metric(RUNS_STARTED, MetricKind::Counter, "kind, by", "started runs, by kind (`flo`, `saga`, `manager`; `action`: invocations of actions) and what started them (`caller`, `schedule`, `trigger`, `parent`, `transition`, `route`)"),
     metric(RUNS_FINISHED, MetricKind::Counter, "kind, status", "ended runs, by kind and status: `completed`, `failed`, `cancelled`, `timed_out`"),
     metric(POSITIONS_LOST, MetricKind::Counter, "", "positions of the sequence that were acknowledged and that the PostgreSQL server lacks after a failover"),
+    metric(PULSE_DURATION, MetricKind::Histogram, "result", "how long the PostgreSQL server took to say what was committed: `answered`, `failed`"),
+    metric(LINKS, MetricKind::Counter, "outcome", "batches of commits that this process has written to PostgreSQL (`committed`), and that it had to validate again because another process was first or had its turn (`overtaken`)"),
+    metric(NODE_STREAMS, MetricKind::Gauge, "", "open streams to other nodes of the cluster"),
+    metric(CLOCK_DIFFERENCE, MetricKind::Gauge, "", "by how much the clock of the PostgreSQL server, which is used for all times, is ahead of that of this machine"),
     metric(COMPENSATIONS, MetricKind::Counter, "result", "compensations of sagas that have ended: `completed`, `failed`"),
     metric(RUNS_OPEN, MetricKind::Gauge, "status", "runs that have not ended, invocations of actions included: `pending`, `running`, `waiting`"),
     metric(RUN_TIMER_LATENESS, MetricKind::Histogram, "", "how long after its time a run that waited for it was advanced"),

@@ -6,6 +6,7 @@
 
 mod log;
 pub mod measure;
+pub mod nodes;
 mod sampler;
 
 use std::sync::Arc;

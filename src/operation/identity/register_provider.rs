@@ -54,8 +54,7 @@ impl Operation for RegisterProvider {
         {
             return Err(Failure::new(Code::OidcSsrfBlocked, blocked.to_string()));
         }
-        let registered =
-            move |cx, tokens| register(cx, tokens, place.clone(), self.0.clone());
+        let registered = move |cx, tokens| register(cx, tokens, place.clone(), self.0.clone());
         let provider = see_through(&cx, tokens, registered).await?;
         Ok(Output::one(answer(&provider)))
     }

@@ -6,7 +6,7 @@ use super::{Committer, answer_early};
 use crate::storage::{
     Error,
     chore::{Chore, Reply},
-    port::Upkeep,
+    port::{KeptUp, Upkeep},
 };
 
 impl Committer {
@@ -20,6 +20,7 @@ impl Committer {
                 let instants = &storage.0.instants;
                 let at = upkeep.outcome().map(|_| instants.stamp(storage.now(), 1));
                 let written = self.try_keep_up(&upkeep, &mut reply).await;
+                self.end_turn().await;
                 if let Some(at) = at {
                     instants.finish(at);
                 }
@@ -37,7 +38,7 @@ impl Committer {
     }
 
     async fn try_keep_up(&mut self, upkeep: &Upkeep, reply: &mut Reply<u64>) -> Result<u64, Error> {
-        if let Upkeep::ForgetRuns(runs) = upkeep {
+        if let Upkeep::ForgetRuns { runs, .. } = upkeep {
             // From here on a unit that has read one of them gets a conflict.
             self.storage.0.runs.removed(runs);
         }
@@ -50,18 +51,22 @@ impl Committer {
                 return Err(Error::Conflict);
             }
             let stamped = is_link.then(|| self.storage.0.instants.stamp(self.storage.now(), 1));
-            let link = stamped.map(|at| self.link(at));
+            let link = stamped.map(|at| self.link(at, upkeep.revises()));
             let writer = self.writer.as_mut().ok_or(Error::Stopped)?;
             let written = writer.keep_up(upkeep, link.as_ref()).await;
-            if let (Ok(Some(_)), Some(at)) = (&written, stamped) {
-                self.linked(at);
+            if let (Ok(KeptUp::Done(_)), Some(at)) = (&written, stamped) {
+                self.linked(at, upkeep.revises());
             }
             if let Some(at) = stamped {
                 self.storage.0.instants.finish(at);
             }
             match written {
-                Ok(Some(rows)) => break rows,
-                Ok(None) => self.is_behind = true,
+                Ok(KeptUp::Done(rows)) => break rows,
+                Ok(KeptUp::Gone) => break 0,
+                Ok(KeptUp::Overtaken) => {
+                    self.is_behind = true;
+                    self.take_turn().await;
+                }
                 Err(failure) => {
                     let mut tell = |error| answer_early(reply, error);
                     // The others can be done again, so it does not matter whether they were written.
