@@ -151,6 +151,8 @@ pub struct Reading {
 #[derive(Debug, Clone)]
 pub enum Clock {
     System,
+    /// That of the system, corrected by the clock of a server.
+    Corrected(Correction),
     /// Stands still until a test moves it.
     Manual(ManualClock),
     /// Follows the time of the test's runtime, which was at `origin` when it was `from`.
@@ -164,12 +166,8 @@ pub enum Clock {
 impl Clock {
     pub fn now(&self) -> Timestamp {
         match self {
-            Self::System => {
-                let since = SystemTime::now()
-                    .duration_since(UNIX_EPOCH)
-                    .unwrap_or_default();
-                Timestamp(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
-            }
+            Self::System => system(),
+            Self::Corrected(correction) => correction.now(),
             Self::Manual(clock) => Timestamp(clock.micros.load(Ordering::SeqCst)),
             #[cfg(test)]
             Self::Virtual { origin, from } => from.after(origin.elapsed()),
@@ -197,13 +195,65 @@ impl Clock {
     fn steady(&self) -> Duration {
         static ORIGIN: LazyLock<Instant> = LazyLock::new(Instant::now);
         match self {
-            Self::System => ORIGIN.elapsed(),
+            Self::System | Self::Corrected(_) => ORIGIN.elapsed(),
             Self::Manual(clock) => {
                 let passed = clock.passed.load(Ordering::SeqCst);
                 Duration::from_micros(u64::try_from(passed).unwrap_or(0))
             }
             #[cfg(test)]
             Self::Virtual { origin, .. } => origin.elapsed(),
+        }
+    }
+}
+
+/// The time of the system's clock.
+fn system() -> Timestamp {
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    Timestamp(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
+}
+
+/// By how much the clock of a server is ahead of that of the system. Its clones are the same.
+///
+/// What is asked of the server was read between asking and its answer, so each answer bounds the
+/// difference from both sides. It is changed only where it is out of bounds: the error is at most the
+/// time of the shortest trip, and times do not jump to and fro with the length of trips.
+#[derive(Debug, Clone, Default)]
+pub struct Correction {
+    micros: Arc<AtomicI64>,
+}
+
+impl Correction {
+    fn now(&self) -> Timestamp {
+        Timestamp(system().0 + self.micros())
+    }
+
+    /// One that was wrong by so much until now.
+    #[cfg(test)]
+    pub fn wrong_by(micros: i64) -> Self {
+        Self {
+            micros: Arc::new(AtomicI64::new(micros)),
+        }
+    }
+
+    /// The difference, in microseconds.
+    pub fn micros(&self) -> i64 {
+        self.micros.load(Ordering::Relaxed)
+    }
+
+    /// The time of the system, to be given to [`Self::learn`].
+    pub fn uncorrected(&self) -> Timestamp {
+        system()
+    }
+
+    /// The server was asked and has answered at two times of the system, and read its clock between
+    /// them. To be called by one task.
+    pub fn learn(&self, asked: Timestamp, server: Timestamp, answered: Timestamp) {
+        let (least, most) = (server.0 - answered.0, server.0 - asked.0);
+        if least <= most {
+            let corrected = self.micros().clamp(least, most);
+            self.micros.store(corrected, Ordering::Relaxed);
         }
     }
 }
@@ -255,6 +305,26 @@ mod tests {
         ] {
             assert_eq!(Timestamp(micros).to_string(), text);
         }
+    }
+
+    #[test]
+    fn a_correction_changes_only_as_far_as_it_has_to() {
+        let correction = Correction::default();
+        let mut learnt = Vec::new();
+        for (asked, server, answered) in [
+            (0, 1_000, 10),
+            (100, 1_104, 110),
+            (200, 1_203, 500),
+            (300, 1_310, 301),
+            (400, 300, 410),
+            (500, 400, 490),
+        ] {
+            let at = Timestamp::from_micros;
+            correction.learn(at(asked), at(server), at(answered));
+            learnt.push(correction.micros());
+        }
+        // The last has no bounds: the clock of the system went back meanwhile.
+        assert_eq!(learnt, [990, 994, 994, 1_009, -100, -100]);
     }
 
     #[test]

@@ -13,6 +13,7 @@ use super::{
     tls,
 };
 use crate::auth::{Authenticator, Rules, Seal};
+use crate::clock::{Clock, Correction};
 use crate::compat::Compat;
 use crate::compute::{self, tasks};
 use crate::connector;
@@ -42,6 +43,8 @@ pub struct Config {
     /// The prefix of REST paths; empty, or with a leading slash and without a trailing one.
     pub context_path: String,
     pub storage: storage::Settings,
+    /// The clock of the process; where the database has one, it follows that.
+    pub clock: Clock,
     /// This process among those that use the database.
     pub node: cluster::NodeSettings,
     /// The cluster, if this process is a node of one.
@@ -102,12 +105,17 @@ pub struct ManagerFolder {
     pub namespace: Arc<str>,
 }
 
+/// How many connections a process needs: one writes, one asks for the newest commit, one waits for
+/// notifications, and at least one reads.
+const CONNECTIONS_LEAST: usize = 4;
+
 impl Config {
     /// Reads all settings. One that cannot be parsed is an error, never a silent default.
     pub fn read(mut sources: Sources) -> Result<Self, ConfigError> {
         sources.check_others()?;
         let storage = storage_settings(&sources)?;
-        let authenticator = identity::authenticator(&mut sources)?;
+        let clock = Clock::Corrected(Correction::default());
+        let authenticator = identity::authenticator(&mut sources, clock.clone())?;
         let (definitions, definitions_tenant) = bundles::definitions(&sources, &authenticator)?;
         let connections = connections::settings(&sources, authenticator.is_mocked())?;
         let admin = sources.read("ADMIN_BIND_ADDRESS", "an IP address", |text| {
@@ -132,6 +140,7 @@ impl Config {
             tls,
             context_path: context_path(&sources.string("CONTEXT_PATH")?),
             storage,
+            clock,
             startup_timeout: sources.duration("STARTUP_TIMEOUT")?,
             log_level: sources.choice("LOG_LEVEL")?.parse().unwrap_or(Level::INFO),
             banner: !sources.truth("SUPPRESS_BANNER")?,
@@ -292,12 +301,15 @@ pub(super) fn server(sources: &Sources) -> Result<Option<Server>, ConfigError> {
 /// How a server is used; its URL may be empty.
 pub(super) fn any_server(sources: &Sources) -> Result<Server, ConfigError> {
     let url = sources.string("POSTGRES_URL")?;
-    let connections = sources.count("POSTGRES_MAX_CONNS")?;
+    let least = format!("a number of {CONNECTIONS_LEAST} or more");
+    let connections = sources.read("POSTGRES_MAX_CONNS", &least, |text| {
+        let count = text.parse::<usize>().ok();
+        count.filter(|count| *count >= CONNECTIONS_LEAST)
+    })?;
     let startup = sources.duration("STARTUP_TIMEOUT")?;
     Ok(Server {
         url: url.as_str().into(),
-        // One writes, and at least one reads.
-        max_connections: u32::try_from(connections).unwrap_or(u32::MAX).max(2),
+        max_connections: u32::try_from(connections).unwrap_or(u32::MAX),
         min_connections: sources.number("POSTGRES_MIN_CONNS")?,
         idle: sources.duration("POSTGRES_MAX_CONN_IDLE_TIME")?,
         // What is wrong is named before the time is over.
@@ -527,12 +539,17 @@ mod tests {
             ("CYODA_OTEL_ENABLED", "true"),
             ("INTERLOCK_HTP_PORT", "1"),
             ("CYODA_UNHEARD_OF", "1"),
+            ("CYODA_SEED_NODES", "one:7946,two:7946"),
+            ("CYODA_TX_TTL", "30s"),
+            ("CYODA_SCHEDULER_COORDINATOR", "lowest-node-id"),
         ])
         .expect("valid");
         assert_eq!(
             config.warnings,
             [
+                "CYODA_TX_TTL has no effect: a transaction ends with the request and the call that it belongs to",
                 "CYODA_OTEL_ENABLED has no effect yet",
+                "CYODA_SEED_NODES has no effect: which nodes there are is in the database",
                 "INTERLOCK_HTP_PORT is not a setting; did you mean INTERLOCK_HTTP_PORT?"
             ]
         );

@@ -19,7 +19,10 @@ const HOW_TO_MAKE_A_KEY: &str = "make one with `openssl genpkey -algorithm RSA -
 const DAY: Duration = Duration::from_hours(24);
 
 /// The configured way to authenticate callers.
-pub(super) fn authenticator(sources: &mut Sources) -> Result<Authenticator, ConfigError> {
+pub(super) fn authenticator(
+    sources: &mut Sources,
+    clock: Clock,
+) -> Result<Authenticator, ConfigError> {
     let is_jwt = sources.choice("IAM_MODE")? == "jwt";
     let bootstrap = bootstrap(sources)?;
     // All settings are read, and so checked, in either mode.
@@ -79,7 +82,7 @@ pub(super) fn authenticator(sources: &mut Sources) -> Result<Authenticator, Conf
         life: Duration::from_secs(life as u64),
         bootstrap,
         providers,
-        clock: Clock::System,
+        clock,
     })))
 }
 

@@ -36,10 +36,10 @@ use tokio_util::{
     sync::{CancellationToken, DropGuard},
     task::TaskTracker,
 };
+use tonic::transport::ClientTlsConfig;
 use tracing::{error, info, warn};
 
 use crate::auth::Authenticator;
-use crate::clock::Clock;
 use crate::cluster::Cluster;
 use crate::compute::{Members, tasks::Channels};
 use crate::event::EventType;
@@ -106,7 +106,7 @@ pub async fn run(config: Config, telemetry: Telemetry) -> Result<(), Error> {
     signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default())?;
     let tls = config.tls.clone().map(Tls::load).transpose()?;
     let stop = CancellationToken::new();
-    let opening = Storage::open(&config.storage, Clock::System, stop.clone());
+    let opening = Storage::open(&config.storage, config.clock.clone(), stop.clone());
     let (storage, committer) = timeout(config.startup_timeout, opening)
         .await
         .map_err(|_| Error::StartupTimeout(config.startup_timeout))??;
@@ -147,8 +147,14 @@ fn join_cluster(
     stop: &CancellationToken,
 ) -> Option<Cluster> {
     let settings = config.cluster.clone()?;
+    let files = config.tls.clone();
     let dial = grpc::Dialler {
         message_max: grpc::peer_message_max(config.grpc_message_max),
+        tls: Arc::new(move || match &files {
+            Some(files) => files.between_nodes().map_err(|error| error.to_string()),
+            // Others may use TLS where this node does not.
+            None => Ok(ClientTlsConfig::new().with_native_roots()),
+        }),
     };
     let cluster = Cluster::new(
         storage.clone(),
@@ -219,13 +225,13 @@ async fn serve(
     let members = Members::default();
     let folder = manager_folder(&config)?;
     let registry = Registry::new(storage.clone(), sealing(&config), folder);
-    let channels = Channels::new(Clock::System, config.tasks);
+    let channels = Channels::new(config.clock.clone(), config.tasks);
     let runtime = Runtime::new(
         storage.clone(),
         registry.clone(),
         members.clone(),
         workers(&config, &channels, &tasks, &stop),
-        Clock::System,
+        config.clock.clone(),
         config.runtime,
         config.cluster.as_ref().map(Cluster::signing),
     );
@@ -346,7 +352,7 @@ fn workers(
     let connectors = connectors::start(&config.connectors, tasks, stop);
     Workers {
         channels: channels.clone(),
-        wasm: Wasm::new(Clock::System, config.wasm_concurrency, stop.clone()),
+        wasm: Wasm::new(config.clock.clone(), config.wasm_concurrency, stop.clone()),
         calls: Calls::new(connectors, tasks.clone(), stop.clone()),
     }
 }

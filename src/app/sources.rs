@@ -32,8 +32,29 @@ pub enum ConfigError {
 /// The settings file of the machine.
 pub const SYSTEM_FILE: &str = "/etc/interlock/interlock.env";
 
-/// What other clusters need to find their nodes.
-const NEVER: &[&str] = &["GOSSIP_ADDR", "GOSSIP_STABILITY_WINDOW", "SEED_NODES"];
+/// What is checked and not needed here, and why.
+const NEVER: &[(&[&str], &str)] = &[
+    (
+        &["GOSSIP_ADDR", "GOSSIP_STABILITY_WINDOW", "SEED_NODES"],
+        "which nodes there are is in the database",
+    ),
+    (
+        &["TX_TTL", "TX_REAP_INTERVAL"],
+        "a transaction ends with the request and the call that it belongs to",
+    ),
+    (
+        &["TX_OUTCOME_TTL"],
+        "the outcome of a transaction is known for as long as its commit",
+    ),
+    (
+        &[
+            "SCHEDULER_BATCH_SIZE",
+            "SCHEDULER_COORDINATOR",
+            "SCHEDULER_DISTRIBUTION",
+        ],
+        "each node takes its share of what is due, without a coordinator",
+    ),
+];
 
 pub(super) type Variables = HashMap<String, String>;
 
@@ -245,12 +266,12 @@ impl Sources {
                 });
             }
             if value != setting.default {
-                let since = if NEVER.contains(&setting.name) {
-                    "has no effect: which nodes there are is in the database"
-                } else {
-                    "has no effect yet"
-                };
-                self.warnings.push(format!("{full} {since}"));
+                let mut reasons = NEVER.iter();
+                let reason = reasons.find(|(names, _)| names.contains(&setting.name));
+                self.warnings.push(match reason {
+                    Some((_, reason)) => format!("{full} has no effect: {reason}"),
+                    None => format!("{full} has no effect yet"),
+                });
             }
         }
         let given = self

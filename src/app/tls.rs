@@ -17,6 +17,7 @@ use tokio_rustls::rustls::{
     server::WebPkiClientVerifier,
 };
 use tokio_util::sync::CancellationToken;
+use tonic::transport::{Certificate, ClientTlsConfig, Identity};
 use tracing::{error, info};
 
 use super::config::{ConfigError, Sources};
@@ -33,6 +34,26 @@ pub struct Files {
     key: File,
     /// The authorities of client certificates, which are required if this is set.
     authorities: Option<File>,
+}
+
+impl Files {
+    /// How a node reaches the others: it presents the certificate of the service, and trusts the
+    /// certificates in its file and the authorities of client certificates. Without such
+    /// authorities it trusts those of the machine, too.
+    pub(super) fn between_nodes(&self) -> Result<ClientTlsConfig, Error> {
+        let certificate = self.certificate.read_certificates()?;
+        let key = self.key.read_key()?;
+        let tls = ClientTlsConfig::new()
+            .ca_certificate(Certificate::from_pem(&certificate))
+            .identity(Identity::from_pem(&certificate, key));
+        Ok(match &self.authorities {
+            Some(authorities) => {
+                let authorities = authorities.read_certificates()?;
+                tls.ca_certificate(Certificate::from_pem(authorities))
+            }
+            None => tls.with_native_roots(),
+        })
+    }
 }
 
 /// A file named by a setting.

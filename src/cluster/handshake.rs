@@ -79,6 +79,9 @@ impl Hello {
                 ours: own.version.clone(),
             });
         }
+        if peer.number == own.number {
+            return Err(Refused::Itself);
+        }
         if self.nonce.len() < 16 {
             return Err(Refused::Unreadable);
         }
@@ -193,9 +196,9 @@ mod tests {
         (first, second)
     }
 
-    fn node(name: &str, version: &str) -> Introduction {
+    fn node(number: i64, name: &str, version: &str) -> Introduction {
         Introduction {
-            number: 1,
+            number,
             name: name.to_owned(),
             version: version.to_owned(),
         }
@@ -204,7 +207,7 @@ mod tests {
     async fn meet(secrets: [&[u8]; 2], versions: [&str; 2]) -> [Result<Met, Refused>; 2] {
         let (mut one, mut other) = pipes();
         let (a, b) = (Secret::new(secrets[0]), Secret::new(secrets[1]));
-        let (first, second) = (node("a", versions[0]), node("b", versions[1]));
+        let (first, second) = (node(1, "a", versions[0]), node(2, "b", versions[1]));
         let dialling = async {
             let met = dial(&mut one, &a, &first).await;
             drop(one);
@@ -240,6 +243,21 @@ mod tests {
                 said.contains("version 1") && said.contains("version 2"),
                 "{said}"
             );
+        }
+    }
+
+    #[tokio::test]
+    async fn a_node_does_not_meet_itself() {
+        let (mut one, mut other) = pipes();
+        let (secret, own) = (Secret::new(b"s"), node(1, "a", "1"));
+        let dialling = async {
+            let met = dial(&mut one, &secret, &own).await;
+            drop(one);
+            met
+        };
+        let (met, accepted) = tokio::join!(dialling, accept(&mut other, &secret, &own));
+        for refused in [met, accepted] {
+            assert!(matches!(refused, Err(Refused::Itself)));
         }
     }
 }

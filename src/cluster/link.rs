@@ -21,6 +21,8 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
+use crate::telemetry::nodes::node_streams;
+
 use super::{
     Pipe,
     frame::{Frame, What},
@@ -162,9 +164,11 @@ impl Link {
         });
         let reading = Arc::clone(&link).read(pipe.incoming, met.open, serve, tasks.clone());
         let (over, ending) = (link.over.clone(), Arc::clone(&link));
+        node_streams(1.0);
         tasks.spawn(async move {
             over.run_until_cancelled(reading).await;
             ending.end();
+            node_streams(-1.0);
         });
         link
     }

@@ -1,7 +1,7 @@
 //! Nodes that share one database: how they reach each other.
 //!
 //! May use: [`crate::id`], [`crate::clock`], [`crate::entity`], [`crate::dispatch`],
-//! [`crate::storage`], [`crate::compute`].
+//! [`crate::storage`], [`crate::compute`], [`crate::telemetry`].
 //! Which nodes and members there are is in the database; here is the stream between two nodes. It
 //! is opened towards a node when that is first needed, serves both directions, and is encrypted
 //! and authenticated by the secret that all nodes share. Calls to members of other nodes and
@@ -32,7 +32,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{info, warn};
 
 use crate::compute::Members;
-use crate::storage::{NodeRow, Storage};
+use crate::storage::{Node, NodeRow, Storage};
 
 pub use link::Answers;
 pub use secret::Secret;
@@ -87,6 +87,16 @@ pub enum Refused {
         "node {peer} does not have the secret of this cluster; set the same CYODA_HMAC_SECRET at all nodes"
     )]
     Secret { peer: String },
+    #[error("the stream leads back to this node")]
+    Itself,
+    #[error(
+        "at {address}, the address of node {name}, is {found}; set CYODA_GRPC_NODE_ADDR of node {name} to an address that leads to it"
+    )]
+    Elsewhere {
+        address: Arc<str>,
+        name: Arc<str>,
+        found: String,
+    },
     #[error("it is not a node of a cluster, or of another version")]
     Unreadable,
     #[error("{0}")]
@@ -247,28 +257,35 @@ impl Cluster {
     }
 
     async fn open(&self, node: NodeRow) -> Result<Arc<Link>, Refused> {
-        let address = self.address(node).await;
-        let address = address.ok_or_else(|| Refused::Away("it is not live".to_owned()))?;
-        let dialled = self.0.dial.dial(address).await;
+        let known = self.live(node).await;
+        let known = known.ok_or_else(|| Refused::Away("it is not live".to_owned()))?;
+        let dialled = self.0.dial.dial(Arc::clone(&known.address)).await;
         let mut pipe = dialled.map_err(Refused::Away)?;
-        let met = handshake::dial(&mut pipe, &self.0.settings.secret, &self.0.own).await?;
+        let elsewhere = |found| Refused::Elsewhere {
+            address: Arc::clone(&known.address),
+            name: Arc::clone(&known.name),
+            found,
+        };
+        let met = match handshake::dial(&mut pipe, &self.0.settings.secret, &self.0.own).await {
+            Err(Refused::Itself) => return Err(elsewhere("this node itself".to_owned())),
+            met => met?,
+        };
         if met.peer.number != node.0 {
-            let other = met.peer.name;
-            return Err(Refused::Away(format!("node {other} is at its address")));
+            return Err(elsewhere(format!("node {}", met.peer.name)));
         }
         Ok(self.begin(met, pipe))
     }
 
-    /// Where a live node is.
-    async fn address(&self, node: NodeRow) -> Option<Arc<str>> {
+    /// A live node, as the database has it.
+    async fn live(&self, node: NodeRow) -> Option<Node> {
         let known = self.0.storage.live_nodes();
         if let Some(known) = known.into_iter().find(|known| known.row == node) {
-            return Some(known.address);
+            return Some(known);
         }
         // It may have begun since the last beat.
         let nodes = self.0.storage.nodes().await.ok()?;
         let known = nodes.into_iter().find(|known| known.row == node)?;
-        known.is_live().then_some(known.address)
+        known.is_live().then_some(known)
     }
 
     /// Takes a stream that a peer has opened; returns when it has ended.

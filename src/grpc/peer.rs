@@ -1,6 +1,6 @@
 //! The stream between nodes as a call of gRPC: bytes in both directions.
 
-use std::{sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use futures_util::{
     StreamExt as _,
@@ -33,11 +33,22 @@ pub struct PeerService {
     pub tasks: TaskTracker,
 }
 
+/// Whom other nodes are trusted to be over TLS, and which certificate this one presents. It is asked
+/// for each stream, since files are renewed.
+pub(super) type PeerTls = Arc<dyn Fn() -> Result<ClientTlsConfig, String> + Send + Sync>;
+
 /// Opens streams to other nodes.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone)]
 pub struct Dialler {
     /// The size of the largest message that is taken.
     pub message_max: usize,
+    pub tls: PeerTls,
+}
+
+impl fmt::Debug for Dialler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Dialler")
+    }
 }
 
 /// The size of the largest message between nodes: a document, and what is around it.
@@ -82,20 +93,16 @@ impl Peers for PeerService {
 
 impl Dial for Dialler {
     fn dial(&self, address: Arc<str>) -> BoxFuture<'static, Result<Pipe, String>> {
-        let message_max = self.message_max;
+        let (message_max, tls) = (self.message_max, Arc::clone(&self.tls));
         async move {
-            let said = |error: tonic::transport::Error| {
-                let cause = std::error::Error::source(&error).map(ToString::to_string);
-                format!("{address}: {}", cause.unwrap_or_else(|| error.to_string()))
-            };
+            let said = |error: tonic::transport::Error| format!("{address}: {}", deepest(&error));
             let mut endpoint = Endpoint::from_shared(address.to_string())
                 .map_err(said)?
                 .connect_timeout(CONNECTING_MAX)
                 .tcp_nodelay(true)
                 .http2_adaptive_window(true);
             if address.starts_with("https://") {
-                let tls = ClientTlsConfig::new().with_native_roots();
-                endpoint = endpoint.tls_config(tls).map_err(said)?;
+                endpoint = endpoint.tls_config(tls()?).map_err(said)?;
             }
             let channel = endpoint.connect().await.map_err(said)?;
             let mut client = PeersClient::new(channel)
@@ -108,10 +115,19 @@ impl Dial for Dialler {
                 Some((Frame(item), to_send))
             });
             let answered = client.link(sent).await;
-            let incoming = answered.map_err(|status| status.message().to_owned())?;
+            let incoming = answered.map_err(|status| format!("{address}: {}", deepest(&status)))?;
             let (pipe, _) = pipe(incoming.into_inner());
             Ok(Pipe { outgoing, ..pipe })
         }
         .boxed()
     }
+}
+
+/// What lies behind an error: TLS says there why a certificate was refused.
+fn deepest(error: &dyn std::error::Error) -> String {
+    let mut deepest = error;
+    while let Some(source) = deepest.source() {
+        deepest = source;
+    }
+    deepest.to_string()
 }

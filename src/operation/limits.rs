@@ -126,9 +126,21 @@ pub(super) fn admit(cx: &Context, route: &Route) -> Result<Option<RequestSlot>, 
         }
         return Ok(None);
     }
+    let place = tenants.take_place(tenant, route.answers == Answers::Live)?;
+    tenants.count(tenant)?;
+    Ok(place)
+}
+
+/// Whether the tenant of a request that stores something has not reached its limit of bytes, as far
+/// as any process has stored them.
+pub(super) fn has_room(cx: &Context, route: &Route) -> Result<(), Failure> {
+    let Some(tenants) = &cx.tenants().0 else {
+        return Ok(());
+    };
     if route.stores
+        && !cx.is_joined()
         && let Some(most) = tenants.limits.stored_bytes
-        && cx.storage().stored_bytes(tenant) >= most
+        && cx.storage().stored_bytes(&cx.caller().tenant) >= most
     {
         Limited::StoredBytes.refused();
         let text = format!(
@@ -136,9 +148,7 @@ pub(super) fn admit(cx: &Context, route: &Route) -> Result<Option<RequestSlot>, 
         );
         return Err(exceeded("storedBytes", most, text).retry_after(BYTES_AFTER));
     }
-    let place = tenants.take_place(tenant, route.answers == Answers::Live)?;
-    tenants.count(tenant)?;
-    Ok(place)
+    Ok(())
 }
 
 impl Inner {

@@ -310,6 +310,7 @@ pub async fn dispatch_permitted(
     let work = async {
         // What any process has acknowledged before is seen by everything that is read from here on.
         cx.storage().refresh().await?;
+        limits::has_room(&cx, route)?;
         let _turn = match once::begin(&mut cx, route, &event).await? {
             once::Begun::Now(turn) => turn,
             once::Begun::Before(answer) => return Ok(answer),

@@ -56,6 +56,11 @@ impl Applying<'_> {
         self.newest.sequence < sequence
     }
 
+    /// The newest commit that was applied.
+    pub(super) fn sequence(&self) -> Sequence {
+        self.newest.sequence
+    }
+
     /// How often what batches are validated by was changed, as of what was applied.
     pub(super) fn revision(&self) -> i64 {
         self.newest.revision

@@ -16,14 +16,13 @@ use super::simulated;
 use super::{
     Error,
     port::{
-        ActorRow, Batch, ChangeRange, Claim, CommitRow, DatabaseLocation, Definitions, EntityRow,
-        Failure, Identity, Index, Indexable, Job, JobRow, Leaving, Link, Listed, ListedTopic,
-        Message, ModelCommit, ModelRow, Newest, OldRun, Ordered, Probe, Reached, Record,
-        RecordHead, RecordHeadPage, RecordKey, RecordKind, RecordOrigin, RecordPage, RecordRow,
-        Recorded, Remembered, RunEvents, RunKey, RunName, RunNameRow, RunsWanted, ScanRequest,
-        Settings, Stored, StoredJob, StoredProducer, StoredRun, Stretch, Task, TaskKey, TaskLine,
-        TaskPage, TenantRow, TopicEvent, TopicHead, TopicKey, TopicPage, TopicRow, Upkeep, Version,
-        Written,
+        ActorRow, Batch, ChangeRange, Claim, CommitRow, Definitions, EntityRow, Failure, Identity,
+        Index, Indexable, Job, JobRow, KeptUp, Leaving, Link, Listed, ListedTopic, Message,
+        ModelCommit, ModelRow, Newest, OldRun, Ordered, DatabaseLocation, Probe, Reached, Record, RecordHead,
+        RecordHeadPage, RecordKey, RecordKind, RecordOrigin, RecordPage, RecordRow, Recorded,
+        Remembered, RunEvents, RunKey, RunName, RunNameRow, RunsWanted, ScanRequest, Settings,
+        Stored, StoredJob, StoredProducer, StoredRun, Stretch, Task, TaskKey, TaskLine, TaskPage,
+        TenantRow, TopicEvent, TopicHead, TopicKey, TopicPage, TopicRow, Upkeep, Version, Written,
     },
     postgres::{self, Postgres},
     sqlite::{self, Sqlite},
@@ -384,20 +383,20 @@ impl Writer {
         }
     }
 
-    /// Writes what is no commit of units; how many rows that took. Where others write too it may
-    /// have to follow the newest commit: none if it does not, and then nothing is written.
+    /// Writes what is no commit of units. Where others write too it may have to follow the newest
+    /// commit.
     pub(super) async fn keep_up(
         &mut self,
         upkeep: &Upkeep,
         link: Option<&Link>,
-    ) -> Result<Option<u64>, Failure> {
+    ) -> Result<KeptUp, Failure> {
         #[cfg(test)]
         let _still = self.still();
         match &mut self.kind {
-            WriterKind::Sqlite(writer) => writer.keep_up(upkeep).await.map(Some),
+            WriterKind::Sqlite(writer) => writer.keep_up(upkeep).await.map(KeptUp::Done),
             WriterKind::Postgres(writer) => writer.keep_up(upkeep, link).await,
             #[cfg(test)]
-            WriterKind::Simulated(database) => Ok(Some(database.state().keep_up(upkeep))),
+            WriterKind::Simulated(database) => Ok(KeptUp::Done(database.state().keep_up(upkeep))),
         }
     }
 

@@ -33,14 +33,21 @@ impl Storage {
         let _ = changes.wait_for(|changes| *changes > seen).await;
     }
 
-    /// Makes changes, all of them or none; they are durable when this returns. After an error
-    /// nobody knows which, until [`Self::identities`] is asked.
-    pub async fn change_identities(&self, changes: Vec<IdentityChange>) -> Result<(), Error> {
+    /// Makes changes, all of them or none; they are durable when this returns. They were judged by
+    /// what includes so many changes of other processes (`seen`): if there are more, they are
+    /// refused with [`Error::Conflict`]. After another error nobody knows whether they were made,
+    /// until [`Self::identities`] is asked.
+    pub async fn change_identities(
+        &self,
+        changes: Vec<IdentityChange>,
+        seen: u64,
+    ) -> Result<(), Error> {
         let changes: Arc<[IdentityChange]> = changes.into();
         let mut outcome = Ok(());
         for _ in 0..TRIES {
             // Whether it was written before a failure does not matter: it can be done again.
-            let written = self.keep_up(Upkeep::Identities(Arc::clone(&changes))).await;
+            let changes = Arc::clone(&changes);
+            let written = self.keep_up(Upkeep::Identities { changes, seen }).await;
             outcome = written.map(|_| ());
             if !matches!(outcome, Err(Error::Unavailable)) {
                 break;

@@ -102,7 +102,7 @@ impl State {
         self.find(row).is_some_and(|index| index.state == state)
     }
 
-    fn find(&self, row: IndexRow) -> Option<&Index> {
+    pub(super) fn find(&self, row: IndexRow) -> Option<&Index> {
         let found = self.all.binary_search_by_key(&row, |index| index.row);
         found.ok().and_then(|place| self.all.get(place))
     }
@@ -157,10 +157,9 @@ impl State {
     }
 
     /// The first index that someone has to work on.
-    pub(super) fn unfinished(&self) -> Option<&Index> {
-        self.all
-            .iter()
-            .find(|index| index.state != IndexState::Ready)
+    pub(super) fn unfinished(&self) -> impl Iterator<Item = &Index> {
+        let unfinished = |index: &&Index| index.state != IndexState::Ready;
+        self.all.iter().filter(unfinished)
     }
 }
 

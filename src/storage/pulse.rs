@@ -16,14 +16,19 @@ use tokio::{
 use tracing::{error, info, warn};
 
 use super::{Error, Storage, backend::Pulser, known_runs::AwaitingRun, port::Pulse};
+use crate::clock::Clock;
 use crate::entity::Sequence;
-use crate::telemetry::measure;
+use crate::telemetry::{measure, nodes};
 
 /// How often the newest commit is asked for while nobody wants to know.
 const INTERVAL: Duration = Duration::from_secs(1);
 
 /// How much time is at least between two notifications of other processes.
 const BETWEEN_NOTICES: Duration = Duration::from_millis(5);
+
+/// By how much the clock of this machine may differ from that of the server, in microseconds, until
+/// it is reported.
+const OFF_MICROS: u64 = 1_000_000;
 
 impl Storage {
     /// Learns what was committed by any process before this was called: what is read from here on
@@ -56,6 +61,7 @@ impl Storage {
             storage: self.clone(),
             pulser,
             is_well: true,
+            is_off: false,
             runs_moved: false,
             forgets_all: false,
         };
@@ -95,6 +101,11 @@ impl Storage {
                 inner.runs.clear(awaiting, &inner.watched);
             }
         }
+        // Those of commits that were applied meanwhile are counted already.
+        let stored = pulse.stored.iter();
+        for (_, tenant, bytes) in stored.filter(|(of, ..)| applying.is_news(*of)) {
+            inner.usage.add(tenant, *bytes);
+        }
         for (tenant, key, record) in &pulse.troubles {
             inner.troubles.put(tenant, key, record.as_ref());
         }
@@ -109,13 +120,14 @@ impl Storage {
             inner.catalog.clear();
         }
         inner.instants.raise(newest.at);
+        if pulse.identities {
+            // Before the sequence: what is judged by that commit is not to miss them.
+            inner.identities.send_modify(|changes| *changes += 1);
+        }
         applying.finish(newest);
         inner.runs.moved(woken.into_iter());
         for (tenant, topic) in pulse.topics {
             inner.topic_news.note(&tenant, topic);
-        }
-        if pulse.identities {
-            inner.identities.send_modify(|changes| *changes += 1);
         }
         inner.recent.skip(newest.sequence);
     }
@@ -153,6 +165,8 @@ struct Heart {
     pulser: Pulser,
     /// Whether the last one was answered.
     is_well: bool,
+    /// Whether the clock of this machine differs from that of the server.
+    is_off: bool,
     /// Whether runs were advanced since they were counted.
     runs_moved: bool,
     /// Whether everything in memory is to be forgotten, since commits were lost.
@@ -216,8 +230,10 @@ impl Heart {
     async fn pulse(&mut self) {
         let pulses = &self.storage.0.pulses;
         let number = pulses.begin();
+        let begun = std::time::Instant::now();
         let outcome = self.try_pulse().await;
         let failed = outcome.is_err();
+        nodes::pulse(begun, failed);
         match outcome {
             Err(error) if self.is_well => {
                 warn!(%error, "the database does not answer; reads are refused until it does");
@@ -229,9 +245,29 @@ impl Heart {
         self.storage.0.pulses.end(number, failed);
     }
 
+    /// A pulse, by which the clock of this process is corrected.
+    async fn timed_pulse(&mut self, since: Sequence) -> Result<Pulse, Error> {
+        let Clock::Corrected(correction) = &self.storage.0.clock else {
+            return Ok(self.pulser.pulse(since).await?);
+        };
+        let asked = correction.uncorrected();
+        let pulse = self.pulser.pulse(since).await?;
+        correction.learn(asked, pulse.now, correction.uncorrected());
+        nodes::clock_difference(correction.micros());
+        let is_off = correction.micros().unsigned_abs() > OFF_MICROS;
+        if is_off && !self.is_off {
+            warn!(
+                difference_ms = correction.micros() / 1_000,
+                "the clock of this machine is not that of the database server, which is used for all times"
+            );
+        }
+        self.is_off = is_off;
+        Ok(pulse)
+    }
+
     async fn try_pulse(&mut self) -> Result<(), Error> {
         let known = self.storage.0.applied.newest();
-        let mut pulse = self.pulser.pulse(known.sequence).await?;
+        let mut pulse = self.timed_pulse(known.sequence).await?;
         if let Some(last) = pulse.lost {
             say_lost(last, known.sequence);
             self.forgets_all = true;

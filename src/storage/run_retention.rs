@@ -34,7 +34,7 @@ impl Storage {
     }
 
     /// Removes those that ended first; how many that were.
-    async fn forget_some_runs(&self, age: Duration) -> Result<usize, Error> {
+    async fn forget_some_runs(&self, age: Duration) -> Result<u64, Error> {
         let before = self.now().before(age);
         let old = self.0.database.runs_old(before, RUNS_AT_ONCE).await?;
         if old.is_empty() {
@@ -48,18 +48,16 @@ impl Storage {
             if events.is_empty() {
                 break;
             }
-            let positions = events.iter().map(|(position, ..)| *position).collect();
-            self.keep_up(Upkeep::ForgetRunEvents(positions)).await?;
-            for (_, run, bytes) in events {
-                if let Some(tenant) = tenants.get(&run) {
-                    self.0.usage.add(tenant, -bytes);
-                }
+            let bytes = events.iter();
+            let bytes = bytes.filter_map(|(_, run, bytes)| Some((*tenants.get(run)?, *bytes)));
+            let events = events.iter().map(|(position, ..)| *position).collect();
+            let forgotten = self.free(bytes, |freed| Upkeep::ForgetRunEvents { events, freed });
+            if forgotten.await? == 0 {
+                return Ok(0);
             }
         }
-        self.keep_up(Upkeep::ForgetRuns(runs)).await?;
-        for old in &old {
-            self.0.usage.add(&old.tenant, -old.bytes);
-        }
-        Ok(old.len())
+        let bytes = old.iter().map(|old| (&old.tenant, old.bytes));
+        self.free(bytes, |freed| Upkeep::ForgetRuns { runs, freed })
+            .await
     }
 }

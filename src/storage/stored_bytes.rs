@@ -1,11 +1,14 @@
 //! Counting what tenants had stored before.
 
-use std::time::Duration;
+use std::{collections::HashMap, time::Duration};
 
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use super::{Error, Storage};
+use super::{
+    Error, Storage,
+    port::{FreedBytes, Upkeep},
+};
 use crate::entity::Sequence;
 use crate::id::Tenant;
 
@@ -23,11 +26,42 @@ impl Storage {
 
     /// Counts from here on what tenants store; what is waited for counts what they had before.
     pub fn count_usage(&self, stop: CancellationToken) -> impl Future<Output = ()> + Send + use<> {
-        self.0.usage.begin();
-        let (storage, until) = (self.clone(), self.latest());
+        let until = {
+            // What is committed before is counted, and what comes after is added.
+            let applying = self.0.applied.begin();
+            self.0.usage.begin();
+            applying.sequence()
+        };
+        let storage = self.clone();
         async move {
             stop.run_until_cancelled(storage.count_earlier(until)).await;
         }
+    }
+
+    /// Removes what tenants have stored; how many rows that took. None where another process removes
+    /// it.
+    pub(super) async fn free<'a>(
+        &self,
+        bytes: impl Iterator<Item = (&'a Tenant, i64)>,
+        upkeep: impl FnOnce(FreedBytes) -> Upkeep,
+    ) -> Result<u64, Error> {
+        let mut by_tenant: HashMap<&Tenant, i64> = HashMap::new();
+        for (tenant, bytes) in bytes {
+            *by_tenant.entry(tenant).or_default() += bytes;
+        }
+        let mut freed = FreedBytes::with_capacity(by_tenant.len());
+        for (tenant, bytes) in &by_tenant {
+            if let Some(row) = self.tenant_row(tenant).await? {
+                freed.push((row, *bytes));
+            }
+        }
+        let rows = self.keep_up(upkeep(freed)).await?;
+        if rows > 0 {
+            for (tenant, bytes) in by_tenant {
+                self.0.usage.add(tenant, -bytes);
+            }
+        }
+        Ok(rows)
     }
 
     async fn count_earlier(self, until: Sequence) {

@@ -13,6 +13,7 @@ mod lines;
 mod many;
 mod models;
 mod outcomes;
+mod processes;
 mod records;
 mod tasks;
 mod topics;
@@ -33,6 +34,31 @@ use crate::id::{EntityId, ModelKey, Tenant, TransactionId};
 use crate::model::{Lock, Schema};
 use crate::workflow::{ImportMode, Workflow};
 
+fn settings(place: Place) -> Settings {
+    Settings {
+        place,
+        durability: Durability::Full,
+        busy_timeout: Duration::from_secs(5),
+        cache_kib: 4_000,
+        scan_max: 0,
+        absent_lists_are_null: false,
+        queue_bytes: 64 << 20,
+        start_check: Duration::ZERO,
+        migrate: Migrate::Yes,
+        indexes: IndexSettings::default(),
+    }
+}
+
+fn place_of(database: &database::Database) -> Place {
+    Place::Server(Server {
+        url: database.url().into(),
+        max_connections: 6,
+        min_connections: 1,
+        idle: Duration::from_mins(1),
+        patience: Duration::from_secs(10),
+    })
+}
+
 struct Bench {
     /// Dropped when the test is over.
     _database: Option<database::Database>,
@@ -49,32 +75,15 @@ impl Bench {
             return Self::on(DatabaseLocation::Memory).await;
         }
         let made = database::Database::new(|_| {});
-        let server = Server {
-            url: made.url().into(),
-            max_connections: 6,
-            min_connections: 1,
-            idle: Duration::from_mins(1),
-            patience: Duration::from_secs(10),
-        };
+        let place = place_of(&made);
         Self {
             _database: Some(made),
-            ..Self::on(DatabaseLocation::Server(server)).await
+            ..Self::on(place).await
         }
     }
 
     async fn on(place: DatabaseLocation) -> Self {
-        let settings = Settings {
-            place,
-            durability: Durability::Full,
-            busy_timeout: Duration::from_secs(5),
-            cache_kib: 4_000,
-            scan_max: 0,
-            absent_lists_are_null: false,
-            queue_bytes: 64 << 20,
-            start_check: Duration::ZERO,
-            migrate: Migrate::Yes,
-            indexes: IndexSettings::default(),
-        };
+        let settings = settings(place);
         let (clock, stop, tasks) = (
             ManualClock::default(),
             CancellationToken::new(),
@@ -89,6 +98,22 @@ impl Bench {
             _database: None,
             storage,
             clock,
+            stop,
+            tasks,
+        }
+    }
+
+    /// With a clock of its own, on a server that others use, too.
+    async fn beside(database: &database::Database, clock: Clock) -> Self {
+        let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
+        let settings = settings(place_of(database));
+        let opening = Storage::open(&settings, clock, stop.clone());
+        let (storage, committer) = opening.await.expect("opens");
+        tasks.spawn(committer);
+        Self {
+            _database: None,
+            storage,
+            clock: ManualClock::default(),
             stop,
             tasks,
         }

@@ -38,11 +38,12 @@ impl Storage {
         let Some(until) = old.iter().map(|(_, newest, _)| *newest).max() else {
             return Ok(0);
         };
-        let upkeep = Upkeep::ForgetTopicEvents { until, before };
-        let removed = self.keep_up(upkeep).await?;
-        for (tenant, _, bytes) in old {
-            self.0.usage.add(&tenant, -bytes);
-        }
-        Ok(removed)
+        let bytes = old.iter().map(|(tenant, _, bytes)| (tenant, *bytes));
+        self.free(bytes, |freed| Upkeep::ForgetTopicEvents {
+            until,
+            before,
+            freed,
+        })
+        .await
     }
 }

@@ -2,9 +2,10 @@
 //! messages, records, topics and runs, in bytes.
 //!
 //! It is counted only where a limit asks for it. What was there at the start is counted in the
-//! background, part by part, and what is committed from then on is added by the committer. So it
-//! costs no statement of its own, and for a moment after the start it is too low. Indexes, models
-//! and what is remembered for idempotency keys come on top and are not counted.
+//! background, part by part, and what is committed from then on is added: by the committer, and by
+//! the pulse what other processes have committed. So it is the same at all of them, it costs no
+//! statement of its own, and for a moment after the start it is too low. Indexes, models and what is
+//! remembered for idempotency keys come on top and are not counted.
 
 use std::{
     collections::HashMap,

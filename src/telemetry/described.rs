@@ -10,6 +10,7 @@ use super::measure::{
     RUNS_STARTED, SCHEDULE_FIRES, SEARCH_INDEXES, STORAGE_DAMAGE, TASKS_FINISHED, TASKS_OPEN,
     TENANT_REFUSALS, TX_ACTIVE, TX_CONFLICTS, TX_DURATION, WORKERS,
 };
+use super::nodes::{CLOCK_DIFFERENCE, LINKS, NODE_STREAMS, PULSE_DURATION};
 
 /// The kind of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,6 +77,10 @@ pub const METRICS: &[Metric] = &[
     metric(RUNS_STARTED, MetricKind::Counter, "kind, by", "started runs, by kind (`flo`, `saga`, `manager`; `action`: invocations of actions) and what started them (`caller`, `schedule`, `trigger`, `parent`, `transition`, `route`)"),
     metric(RUNS_FINISHED, MetricKind::Counter, "kind, status", "ended runs, by kind and status: `completed`, `failed`, `cancelled`, `timed_out`"),
     metric(POSITIONS_LOST, MetricKind::Counter, "", "positions of the sequence that were acknowledged and that the PostgreSQL server lacks after a failover"),
+    metric(PULSE_DURATION, MetricKind::Histogram, "result", "how long the PostgreSQL server took to say what was committed: `answered`, `failed`"),
+    metric(LINKS, MetricKind::Counter, "outcome", "batches of commits that this process has written to PostgreSQL (`committed`), and that it had to validate again because another process was first or had its turn (`overtaken`)"),
+    metric(NODE_STREAMS, MetricKind::Gauge, "", "open streams to other nodes of the cluster"),
+    metric(CLOCK_DIFFERENCE, MetricKind::Gauge, "", "by how much the clock of the PostgreSQL server, which is used for all times, is ahead of that of this machine"),
     metric(COMPENSATIONS, MetricKind::Counter, "result", "compensations of sagas that have ended: `completed`, `failed`"),
     metric(RUNS_OPEN, MetricKind::Gauge, "status", "runs that have not ended, invocations of actions included: `pending`, `running`, `waiting`"),
     metric(RUN_TIMER_LATENESS, MetricKind::Histogram, "", "how long after its time a run that waited for it was advanced"),

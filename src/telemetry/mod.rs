@@ -7,6 +7,7 @@
 pub mod described;
 mod log;
 pub mod measure;
+pub mod nodes;
 mod sampler;
 
 use std::sync::Arc;

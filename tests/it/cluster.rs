@@ -9,6 +9,10 @@ use futures_util::StreamExt as _;
 use interlock::event::{frame::Frame, proto::peers::peers_client::PeersClient};
 use prost::Message as _;
 use serde_json::{Value, json};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::watch,
+};
 
 use crate::support::{
     Member, Reply, Rest, Server, backend, code, database::Database, get, governed_model,
@@ -327,4 +331,104 @@ async fn a_node_of_another_version_is_refused_by_name() {
         assert!(status.message().contains(part), "{status}");
     }
     until_said(&server, "99.0.0").await;
+}
+
+/// A way to a server that can be cut: connections on it end, and new ones are closed at once.
+struct Way {
+    address: String,
+    /// Where it leads; nowhere while it is cut.
+    leads: watch::Sender<Option<std::net::SocketAddr>>,
+}
+
+impl Way {
+    async fn new() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address").to_string();
+        let (leads, led) = watch::channel(None);
+        tokio::spawn(async move {
+            while let Ok((mut from, _)) = listener.accept().await {
+                let mut led = led.clone();
+                tokio::spawn(async move {
+                    let Some(to) = *led.borrow_and_update() else {
+                        return;
+                    };
+                    let mut to = TcpStream::connect(to).await.expect("the server is there");
+                    tokio::select! {
+                        _ = tokio::io::copy_bidirectional(&mut from, &mut to) => {}
+                        _ = led.changed() => {}
+                    }
+                });
+            }
+        });
+        Self { address, leads }
+    }
+}
+
+#[tokio::test]
+async fn a_stream_between_nodes_that_breaks_is_opened_again_and_a_node_without_it_serves() {
+    let mut scene = scene().await;
+    let way = Way::new().await;
+    scene.c.kill();
+    let settings = [
+        ("CYODA_CLUSTER_ENABLED", "true"),
+        ("CYODA_NODE_ID", "d"),
+        ("CYODA_HMAC_SECRET", SECRET),
+        ("CYODA_GRPC_NODE_ADDR", way.address.as_str()),
+    ];
+    let d = process(&scene.database, &settings);
+    way.leads.send_replace(Some(d.grpc));
+    let remote = Member::join(&d, &["red"]).await;
+    let _served = remote.serve(|_, _| async { Reply::Data(json!({"n": 1, "seen": "remote"})) });
+    let connection = scene.a.connect().await;
+    let made = new_entity(&scene.doc, &json!({"n": 1, "seen": "x"}));
+    let seen = async || {
+        let answer = connection.call("EntityCreateRequest", made.clone()).await;
+        let id = answer["transactionInfo"]["entityIds"][0]
+            .as_str()?
+            .to_owned();
+        get(&connection, &id).await["data"]["seen"]
+            .as_str()
+            .map(str::to_owned)
+    };
+    assert_eq!(seen().await.as_deref(), Some("remote"));
+    // The stream breaks once: calls fail until that is noticed, and then there is another one.
+    way.leads.send_replace(Some(d.grpc));
+    until("the stream is opened again", async || {
+        seen().await.is_some()
+    })
+    .await;
+    way.leads.send_replace(None);
+    until("the other node is cut off", async || {
+        let failed = connection.fails("EntityCreateRequest", made.clone()).await;
+        failed == "DISPATCH_FORWARD_FAILED"
+    })
+    .await;
+    let local = Member::join(&scene.a, &["red"]).await;
+    let _serving = local.serve(|_, _| async { Reply::Data(json!({"n": 1, "seen": "local"})) });
+    assert_eq!(seen().await.as_deref(), Some("local"));
+}
+
+#[tokio::test]
+async fn a_node_whose_address_is_that_of_another_is_named() {
+    let scene = scene().await;
+    let wrong = scene.a.grpc.to_string();
+    let settings = [
+        ("CYODA_CLUSTER_ENABLED", "true"),
+        ("CYODA_NODE_ID", "lost"),
+        ("CYODA_HMAC_SECRET", SECRET),
+        ("CYODA_GRPC_NODE_ADDR", wrong.as_str()),
+    ];
+    let lost = process(&scene.database, &settings);
+    let _member = Member::join(&lost, &["red"]).await;
+    for node in [&scene.a, &scene.b] {
+        let connection = node.connect().await;
+        let made = new_entity(&scene.doc, &json!({"n": 1}));
+        let failed = connection.fails("EntityCreateRequest", made).await;
+        assert_eq!(failed, "DISPATCH_FORWARD_FAILED");
+    }
+    let advice = "set CYODA_GRPC_NODE_ADDR of node lost";
+    for (node, found) in [(&scene.a, "this node itself"), (&scene.b, "is node a;")] {
+        until_said(node, advice).await;
+        assert!(said(node).contains(found), "{}", said(node));
+    }
 }

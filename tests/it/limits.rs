@@ -7,8 +7,8 @@ use interlock::event::AttributeValue;
 use serde_json::{Value, json};
 
 use crate::support::{
-    Connection, Member, Reply, Rest, Said, Server, code, create, governed_model, locked_model,
-    new_entity, payload_of, processed_by, request, sync_processor,
+    Connection, Member, Reply, Rest, Said, Server, backend, code, create, database::Database,
+    governed_model, locked_model, new_entity, payload_of, processed_by, request, sync_processor,
 };
 
 const CALLERS: (&str, &str) = ("INTERLOCK_IAM_MOCK_CALLER", "true");
@@ -289,4 +289,46 @@ async fn a_tenant_stores_so_many_bytes_and_deletes_however_many_there_are() {
     let rest = rest_of(&server, "greedy");
     rest.delete(&format!("/api/message/{sent}")).await.ok();
     connection.ok("EntityCreateRequest", one_more).await;
+}
+
+#[tokio::test]
+async fn a_limit_of_bytes_that_is_reached_at_one_process_is_reached_at_every_one() {
+    let database = Database::new(backend::migrate);
+    let url = database.url();
+    let settings = [
+        CALLERS,
+        ("INTERLOCK_TENANT_STORED_BYTES", "20000"),
+        ("CYODA_STORAGE_BACKEND", "postgres"),
+        ("CYODA_POSTGRES_URL", url.as_str()),
+    ];
+    let (one, other) = (Server::on_disk(&settings), Server::on_disk(&settings));
+    let here = connection_of(&one, "greedy").await;
+    let there = connection_of(&other, "greedy").await;
+    let model = locked_model(&here, "doc", json!({"text": "x"})).await;
+    let large = json!({"text": "x".repeat(8_000)});
+    create(&here, &model, large.clone()).await;
+    let message = json!({"payload": {"text": "x".repeat(14_000)}, "metaData": {}}).to_string();
+    let rest = rest_of(&one, "greedy").with("content-type", "application/json");
+    let sent = rest.post("/api/message/new/s", message).await.ok();
+    let sent = sent[0]["entityIds"][0].as_str().expect("an id").to_owned();
+    // Both have written; neither has written as much as the limit.
+    let small = new_entity(&model, &json!({"text": "y"}));
+    for connection in [&there, &here] {
+        let answer = connection.call("EntityCreateRequest", small.clone()).await;
+        refused_in_band(&answer, "storedBytes");
+    }
+    // What is deleted at one is gone at the other.
+    let rest = rest_of(&other, "greedy");
+    rest.delete(&format!("/api/message/{sent}")).await.ok();
+    here.ok("EntityCreateRequest", small).await;
+    // Each counts its own commits once, and those of the other once.
+    create(&there, &model, json!({"text": "x".repeat(6_000)})).await;
+    create(&here, &model, json!({"text": "x".repeat(5_000)})).await;
+    create(&there, &model, json!({"text": "x".repeat(2_000)})).await;
+    for connection in [&there, &here] {
+        let answer = connection
+            .call("EntityCreateRequest", new_entity(&model, &large))
+            .await;
+        refused_in_band(&answer, "storedBytes");
+    }
 }

@@ -346,6 +346,32 @@ async fn a_client_that_is_deleted_at_one_process_is_refused_at_another_at_once()
     }
 }
 
+#[tokio::test]
+async fn a_client_that_is_deleted_while_another_process_changes_it_stays_deleted() {
+    const ROUNDS: usize = 20;
+    let database = Database::new(backend::migrate);
+    let url = database.url();
+    let settings = iam::settings(&[
+        ("CYODA_STORAGE_BACKEND", "postgres"),
+        ("CYODA_POSTGRES_URL", url.as_str()),
+    ]);
+    let (one, other) = (Server::on_disk(&settings), Server::on_disk(&settings));
+    let admins = [&one, &other].map(|server| iam::admin(server, iam::TENANT));
+    for _ in 0..ROUNDS {
+        let made = admins[0].post("/api/clients", "").await.ok();
+        let client = format!("/api/clients/{}", iam::text(&made["client_id"]));
+        let secret = format!("{client}/secret");
+        let (changed, deleted) =
+            tokio::join!(admins[0].put(&secret, ""), admins[1].delete(&client));
+        assert!(deleted.status.is_success(), "{deleted:?}");
+        // It was changed before, or it was not there any more.
+        let is_either = changed.status.is_success() || changed.status == 404;
+        assert!(is_either, "{changed:?}");
+        let listed = admins[1].get("/api/clients").await.ok();
+        assert_eq!(listed.as_array().map(Vec::len), Some(0), "{listed}");
+    }
+}
+
 #[expect(clippy::print_stdout, reason = "the time it takes can be looked at")]
 #[tokio::test]
 async fn a_change_soon_arrives_at_another_process() {

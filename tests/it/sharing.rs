@@ -7,7 +7,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{Connection, PATIENCE, Server, backend, database::Database, governed_model};
+use crate::index::declare;
+use crate::support::{
+    Connection, PATIENCE, Server, backend, create, database::Database, governed_model, locked_model,
+};
 
 /// A process over a database.
 fn node(url: &str) -> Server {
@@ -147,4 +150,90 @@ async fn searches_of_a_process_that_was_killed_are_finished_by_others() {
         let status = other.ok("SnapshotGetStatusRequest", cancelled).await;
         assert_eq!(status["status"]["status"], "CANCELLED", "{status}");
     }
+}
+
+/// How many indexes a process has filled.
+fn filled(server: &Server) -> usize {
+    let log = server.log.lock().expect("no panic");
+    let is_filled = |line: &&String| line.contains("an index is ready");
+    log.iter().filter(is_filled).count()
+}
+
+const READY: &str = "select count(*) from search_path where state = 1";
+
+#[tokio::test]
+async fn an_index_is_filled_by_one_process_and_by_another_once_that_is_gone() {
+    const PATHS: &[&str] = &["$.a", "$.b", "$.c", "$.d", "$.e", "$.f", "$.g", "$.h"];
+    let database = Database::new(backend::migrate);
+    let url = database.url();
+    let (mut one, other) = (node(&url), node(&url));
+    becomes(&database, LIVE, "2", PATIENCE).await;
+    let connection = other.connect().await;
+    let fields = json!({"a": 1, "b": 1, "c": 1, "d": 1, "e": 1, "f": 1, "g": 1, "h": 1});
+    let model = locked_model(&connection, "wide", fields.clone()).await;
+    for _ in 0..300 {
+        create(&connection, &model, fields.clone()).await;
+    }
+    declare(&connection, &model, &PATHS[..4]).await;
+    becomes(&database, READY, "4", PATIENCE).await;
+    let deadline = Instant::now() + PATIENCE;
+    while filled(&one) + filled(&other) < 4 {
+        assert!(Instant::now() < deadline, "each is reported");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    // Some of them fall to the process that is gone.
+    one.kill();
+    declare(&connection, &model, PATHS).await;
+    becomes(&database, READY, "8", PATIENCE).await;
+    let deadline = Instant::now() + PATIENCE;
+    while filled(&one) + filled(&other) < 8 {
+        assert!(Instant::now() < deadline, "each is reported");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(filled(&one) + filled(&other), 8, "each was filled once");
+    let keys = "select count(*) from search_key";
+    assert_eq!(database.execute(keys), (300 * PATHS.len()).to_string());
+}
+
+/// The longest that writes wait while an index over long lists is filled.
+#[expect(clippy::print_stdout, reason = "the time it takes can be looked at")]
+#[tokio::test]
+async fn writes_are_committed_while_an_index_is_filled() {
+    const PARTS: usize = 30;
+    let database = Database::new(backend::migrate);
+    let url = database.url();
+    let (one, other) = (node(&url), node(&url));
+    let connection = one.connect().await;
+    let model = locked_model(&connection, "list", json!({"n": 1, "list": [1]})).await;
+    let list: Vec<usize> = (0..40).collect();
+    for _ in 0..PARTS {
+        let payloads: Vec<_> = (0..100)
+            .map(|n| json!({"model": model, "data": {"n": n, "list": list}}))
+            .collect();
+        let payload = json!({"dataFormat": "JSON", "payloads": payloads});
+        connection
+            .ok("EntityCreateCollectionRequest", payload)
+            .await;
+    }
+    let connections = [other.connect().await, one.connect().await];
+    declare(&connection, &model, &["$.list[*]"]).await;
+    let begun = Instant::now();
+    let mut waits = Vec::new();
+    while database.execute(READY) != "1" {
+        assert!(begun.elapsed() < PATIENCE * 4, "the index becomes ready");
+        for connection in &connections {
+            let asked = Instant::now();
+            create(connection, &model, json!({"n": 1, "list": [1]})).await;
+            waits.push(asked.elapsed());
+        }
+    }
+    waits.sort_unstable();
+    let (middle, most) = (waits[waits.len() / 2], waits[waits.len() - 1]);
+    println!(
+        "{} writes in {:?} beside a fill of {} keys: p50 {middle:?}, longest {most:?}",
+        waits.len(),
+        begun.elapsed(),
+        PARTS * 100 * list.len()
+    );
+    assert!(waits.len() > 2, "writes went on beside the fill: {waits:?}");
 }

@@ -24,7 +24,10 @@ use tokio_rustls::{
 };
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Identity};
 
-use crate::support::{Connection, Server, command};
+use crate::support::{
+    Connection, Member, Reply, Server, backend, command, database::Database, governed_model,
+    new_entity, processed_by, sync_processor,
+};
 
 /// How long a test waits for anything.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -606,4 +609,43 @@ async fn commands_speak_tls_with_a_service_that_does() {
 
 fn read(folder: &Path, name: &str) -> String {
     std::fs::read_to_string(folder.join(name)).expect("readable")
+}
+
+#[tokio::test]
+async fn nodes_that_ask_clients_for_certificates_reach_each_other() {
+    let files = Files::new();
+    let database = Database::new(backend::migrate);
+    let url = database.url();
+    let secret = "5a".repeat(32);
+    let authority = files.path("ca.pem");
+    let node = |name| {
+        let mut settings = files.settings();
+        settings.retain(|(name, _)| *name != "CYODA_STORAGE_BACKEND");
+        let settings = settings.iter().map(|(name, value)| (*name, value.as_str()));
+        let more = [
+            ("INTERLOCK_TLS_CLIENT_CA_FILE", authority.as_str()),
+            ("CYODA_STORAGE_BACKEND", "postgres"),
+            ("CYODA_POSTGRES_URL", url.as_str()),
+            ("CYODA_CLUSTER_ENABLED", "true"),
+            ("CYODA_NODE_ID", name),
+            ("CYODA_HMAC_SECRET", secret.as_str()),
+        ];
+        Server::on_disk(&settings.chain(more).collect::<Vec<_>>())
+    };
+    let (one, other) = (node("one"), node("other"));
+    let shown = files.authority.certifies("someone");
+    let connect = async |server: &Server| {
+        let client = files.grpc(server, Some(&shown)).await.expect("TLS");
+        Connection::on(client, &[]).await
+    };
+    let member = Member::join_on(connect(&other).await, &["red"]).await;
+    let _served = member.serve(|_, _| async { Reply::Data(json!({"n": 2})) });
+    let connection = connect(&one).await;
+    let processor = sync_processor("p", json!({"calculationNodesTags": "red"}));
+    let workflow = processed_by(json!([processor]));
+    let model = governed_model(&connection, "doc", json!({"n": 1}), workflow).await;
+    // The certificate was renewed; the next stream presents the new one.
+    files.put(&files.authority.certifies("localhost"));
+    let made = new_entity(&model, &json!({"n": 1}));
+    connection.ok("EntityCreateRequest", made).await;
 }

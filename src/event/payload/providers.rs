@@ -107,7 +107,7 @@ pub struct Reactivate {
 }
 
 /// What a change says of a member.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Said<T> {
     /// It stays.
     #[default]
@@ -124,7 +124,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Said<T> {
 }
 
 /// What a registration says.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Registration {
     pub well_known: String,
     pub issuers: Vec<Box<str>>,
@@ -133,7 +133,7 @@ pub struct Registration {
 }
 
 /// What a change says.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changes {
     /// The one it has, or none.
     pub well_known: Option<String>,

@@ -50,7 +50,8 @@ impl Operation for CreateClient {
         } else {
             Roles::of([ROLE_M2M])
         };
-        let (client, secret) = see_through(&cx, create(cx.clone(), tokens, roles)).await?;
+        let created = move |cx, tokens| create(cx, tokens, roles.clone());
+        let (client, secret) = see_through(&cx, tokens, created).await?;
         let roles = client.roles.iter().map(Into::into).collect();
         let credentials = clients::Credentials::new(client.id, secret, roles);
         Ok(Output::one(credentials))

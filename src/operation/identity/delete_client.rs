@@ -35,7 +35,10 @@ impl Operation for DeleteClient {
     async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let tokens = tokens(&cx)?;
         let name = self.name.clone();
-        see_through(&cx, delete(cx.clone(), tokens, name)).await?;
+        see_through(&cx, tokens, move |cx, tokens| {
+            delete(cx, tokens, name.clone())
+        })
+        .await?;
         Ok(Output::one(clients::Deleted {
             client_id: self.name,
         }))

@@ -36,7 +36,11 @@ impl Operation for DeleteKeyPair {
 
     async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let tokens = tokens(&cx)?;
-        see_through(&cx, delete(cx.clone(), tokens, self.name.clone())).await?;
+        let name = self.name.clone();
+        see_through(&cx, tokens, move |cx, tokens| {
+            delete(cx, tokens, name.clone())
+        })
+        .await?;
         Ok(Output::one(key_pairs::Changed { key_id: self.name }))
     }
 }

@@ -37,7 +37,7 @@ impl Operation for DeleteProvider {
 
     async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let tokens = tokens_of_tenant(&cx)?;
-        see_through(&cx, delete(cx.clone(), tokens, self.0)).await?;
+        see_through(&cx, tokens, move |cx, tokens| delete(cx, tokens, self.0)).await?;
         Ok(Output::one(providers::Deleted {
             provider_id: AsText(self.0),
         }))

@@ -37,7 +37,8 @@ impl Operation for InvalidateProvider {
 
     async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let tokens = tokens_of_tenant(&cx)?;
-        let provider = see_through(&cx, invalidate(cx.clone(), tokens, self.0)).await?;
+        let invalidated = move |cx, tokens| invalidate(cx, tokens, self.0);
+        let provider = see_through(&cx, tokens, invalidated).await?;
         Ok(Output::one(answer(&provider)))
     }
 }

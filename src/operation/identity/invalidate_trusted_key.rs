@@ -49,7 +49,8 @@ impl Operation for InvalidateTrustedKey {
     async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let tokens = tokens(&cx)?;
         let (name, grace) = (self.name.clone(), self.grace);
-        see_through(&cx, invalidate(cx.clone(), tokens, name, grace)).await?;
+        let invalidated = move |cx, tokens| invalidate(cx, tokens, name.clone(), grace);
+        see_through(&cx, tokens, invalidated).await?;
         Ok(Output::one(key_pairs::Changed { key_id: self.name }))
     }
 }

@@ -19,6 +19,7 @@ use crate::id::Tenant;
 /// room.
 const KEY_PAIRS_MAX: usize = 100;
 
+#[derive(Clone)]
 pub(in crate::operation) struct IssueKeyPair {
     used_for: KeyUse,
     from: Option<Timestamp>,
@@ -62,7 +63,8 @@ impl Operation for IssueKeyPair {
         let from = self.from.unwrap_or(now);
         let life = cx.rules().key_pair_life;
         let validity = super::validity(from, self.to.unwrap_or_else(|| from.after(life)), now)?;
-        let pair = see_through(&cx, issue(cx.clone(), tokens, self, validity)).await?;
+        let issued = move |cx, tokens| issue(cx, tokens, self.clone(), validity);
+        let pair = see_through(&cx, tokens, issued).await?;
         Ok(Output::one(key_pair(&cx, &pair)))
     }
 }

@@ -67,6 +67,9 @@ pub(super) use reload_providers::ReloadProviders;
 pub(super) use reset_client_secret::ResetClientSecret;
 pub(super) use update_provider::UpdateProvider;
 
+/// How often a change is made that another process was faster than.
+const TRIES: usize = 8;
+
 /// Why what is stored could not be made known.
 #[derive(Debug, thiserror::Error)]
 pub enum Unknown {
@@ -82,27 +85,35 @@ pub enum Unknown {
 /// encrypt it is encrypted now.
 pub async fn recall(storage: &Storage, tokens: &Tokens) -> Result<(), Unknown> {
     let change = tokens.directory().change().await;
-    recall_in(storage, tokens, &change).await?;
-    let Some(seal) = tokens.seal() else {
-        return Ok(());
-    };
-    let pairs = change.known().sealed(seal)?;
-    if pairs.is_empty() {
+    loop {
+        recall_in(storage, tokens, &change).await?;
+        let Some(seal) = tokens.seal() else {
+            return Ok(());
+        };
+        let pairs = change.known().sealed(seal)?;
+        if pairs.is_empty() {
+            return Ok(());
+        }
+        let keys = pairs.len();
+        let sealed = pairs
+            .into_iter()
+            .map(|pair| Edit::Keep(Entry::KeyPair(pair.into())));
+        let edits: Vec<_> = sealed.collect();
+        let changes = edits.iter().map(Edit::stored).collect();
+        let seen = tokens.directory().includes();
+        match storage.change_identities(changes, seen).await {
+            Ok(()) => {}
+            // Another process was first: it may have encrypted them, too.
+            Err(storage::Error::Conflict) => continue,
+            Err(error) => return Err(error.into()),
+        }
+        apply(&change, edits);
+        info!(
+            keys,
+            "private keys that were stored unencrypted were encrypted"
+        );
         return Ok(());
     }
-    let keys = pairs.len();
-    let sealed = pairs
-        .into_iter()
-        .map(|pair| Edit::Keep(Entry::KeyPair(pair.into())));
-    let edits: Vec<_> = sealed.collect();
-    let changes = edits.iter().map(Edit::stored).collect();
-    storage.change_identities(changes).await?;
-    apply(&change, edits);
-    info!(
-        keys,
-        "private keys that were stored unencrypted were encrypted"
-    );
-    Ok(())
 }
 
 /// Has known what other processes have changed up to now.
@@ -111,10 +122,8 @@ async fn catch_up(storage: &Storage, tokens: &Tokens) -> Result<(), Unknown> {
         return Ok(());
     }
     let change = tokens.directory().change().await;
-    let changes = storage.identity_changes();
-    if tokens.directory().includes() < changes {
+    if tokens.directory().includes() < storage.identity_changes() {
         recall_in(storage, tokens, &change).await?;
-        change.included(changes);
     }
     Ok(())
 }
@@ -153,6 +162,7 @@ pub async fn follow(storage: Storage, tokens: Tokens, stop: CancellationToken) {
 }
 
 async fn recall_in(storage: &Storage, tokens: &Tokens, change: &Change) -> Result<(), Unknown> {
+    let changes = storage.identity_changes();
     let mut known = Known::default();
     for stored in storage.identities().await? {
         let Identity {
@@ -175,6 +185,7 @@ async fn recall_in(storage: &Storage, tokens: &Tokens, change: &Change) -> Resul
         });
     }
     change.replace(known);
+    change.included(changes);
     Ok(())
 }
 
@@ -188,13 +199,29 @@ fn tokens(cx: &Context) -> Result<Tokens, Failure> {
     })
 }
 
-/// Sees a change through, even if who asked for it goes away meanwhile.
-async fn see_through<T: Send + 'static>(
+/// Completes a change even if its caller disconnects. It is made again if another process has
+/// changed clients, keys or providers first, because it may not be what was judged by then.
+async fn see_through<T, F>(
     cx: &Context,
-    change: impl Future<Output = Result<T, Failure>> + Send + 'static,
-) -> Result<T, Failure> {
-    let change = cx.in_flight().spawn(change.in_current_span());
-    change.await.unwrap_or_else(|ended| {
+    tokens: Tokens,
+    mut change: impl FnMut(Context, Tokens) -> F + Send + 'static,
+) -> Result<T, Failure>
+where
+    T: Send + 'static,
+    F: Future<Output = Result<T, Failure>> + Send + 'static,
+{
+    let context = cx.clone();
+    let changed = async move {
+        let mut tries = 1;
+        loop {
+            match change(context.clone(), tokens.clone()).await {
+                Err(failure) if failure.code() == Code::Conflict && tries < TRIES => tries += 1,
+                outcome => return outcome,
+            }
+        }
+    };
+    let changed = cx.in_flight().spawn(changed.in_current_span());
+    changed.await.unwrap_or_else(|ended| {
         let Ok(panic) = ended.try_into_panic() else {
             return Err(storage::Error::Stopped.into());
         };
@@ -250,7 +277,8 @@ async fn store(
     edits: Vec<Edit>,
 ) -> Result<(), Failure> {
     let changes = edits.iter().map(Edit::stored).collect();
-    match cx.storage().change_identities(changes).await {
+    let seen = tokens.directory().includes();
+    match cx.storage().change_identities(changes, seen).await {
         Ok(()) => {
             apply(change, edits);
             Ok(())

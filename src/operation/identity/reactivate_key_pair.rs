@@ -12,6 +12,7 @@ use crate::event::{
     payload::{self, key_pairs},
 };
 
+#[derive(Clone)]
 pub(in crate::operation) struct ReactivateKeyPair {
     name: String,
     from: Option<Timestamp>,
@@ -41,7 +42,8 @@ impl Operation for ReactivateKeyPair {
 
     async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let tokens = tokens(&cx)?;
-        let pair = see_through(&cx, reactivate(cx.clone(), tokens, self)).await?;
+        let reactivated = move |cx, tokens| reactivate(cx, tokens, self.clone());
+        let pair = see_through(&cx, tokens, reactivated).await?;
         Ok(Output::one(key_pair(&cx, &pair)))
     }
 }

@@ -44,8 +44,8 @@ impl Operation for ReactivateProvider {
 
     async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let tokens = tokens_of_tenant(&cx)?;
-        let reactivated = reactivate(cx.clone(), tokens, self.id, self.with_keys);
-        let provider = see_through(&cx, reactivated).await?;
+        let reactivated = move |cx, tokens| reactivate(cx, tokens, self.id, self.with_keys);
+        let provider = see_through(&cx, tokens, reactivated).await?;
         Ok(Output::one(answer(&provider)))
     }
 }

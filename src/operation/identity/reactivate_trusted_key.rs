@@ -15,6 +15,7 @@ use crate::event::{
     payload::{self, key_pairs, trusted_keys},
 };
 
+#[derive(Clone)]
 pub(in crate::operation) struct ReactivateTrustedKey {
     name: String,
     from: Option<Timestamp>,
@@ -49,7 +50,8 @@ impl Operation for ReactivateTrustedKey {
 
     async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let tokens = tokens(&cx)?;
-        let key = see_through(&cx, reactivate(cx.clone(), tokens, self)).await?;
+        let reactivated = move |cx, tokens| reactivate(cx, tokens, self.clone());
+        let key = see_through(&cx, tokens, reactivated).await?;
         Ok(Output::one(answer(&cx, &key)))
     }
 }

@@ -54,8 +54,8 @@ impl Operation for RegisterProvider {
         {
             return Err(Failure::new(Code::OidcSsrfBlocked, blocked.to_string()));
         }
-        let registered = register(cx.clone(), tokens, place, self.0);
-        let provider = see_through(&cx, registered).await?;
+        let registered = move |cx, tokens| register(cx, tokens, place.clone(), self.0.clone());
+        let provider = see_through(&cx, tokens, registered).await?;
         Ok(Output::one(answer(&provider)))
     }
 }

@@ -77,8 +77,9 @@ impl Operation for RegisterTrustedKey {
             created: now,
             validity: super::validity(from, to, now)?,
         };
-        let registering = register(cx.clone(), tokens, key.clone(), self.grace);
-        see_through(&cx, registering).await?;
+        let (registered, grace) = (key.clone(), self.grace);
+        let registering = move |cx, tokens| register(cx, tokens, registered.clone(), grace);
+        see_through(&cx, tokens, registering).await?;
         Ok(Output::one(answer(&cx, &key)))
     }
 }

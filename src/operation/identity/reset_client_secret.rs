@@ -35,7 +35,8 @@ impl Operation for ResetClientSecret {
 
     async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let tokens = tokens(&cx)?;
-        let (client, secret) = see_through(&cx, reset(cx.clone(), tokens, self.name)).await?;
+        let replaced = move |cx, tokens| reset(cx, tokens, self.name.clone());
+        let (client, secret) = see_through(&cx, tokens, replaced).await?;
         let roles = client.roles.iter().map(Into::into).collect();
         let credentials = clients::Credentials::new(client.id, secret, roles);
         Ok(Output::one(credentials))

@@ -46,8 +46,8 @@ impl Operation for UpdateProvider {
 
     async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let tokens = tokens_of_tenant(&cx)?;
-        let updated = update(cx.clone(), tokens, self.id, self.changes);
-        let provider = see_through(&cx, updated).await?;
+        let updated = move |cx, tokens| update(cx, tokens, self.id, self.changes.clone());
+        let provider = see_through(&cx, tokens, updated).await?;
         Ok(Output::one(answer(&provider)))
     }
 }

@@ -142,13 +142,13 @@ fn take_over(
     let mut news = inner.recent.batch().filter(|_| is_news);
     for survivor in survivors {
         let draft = &survivor.submission.draft;
-        inner.usage.committed(draft);
         inner.topic_news.committed(draft);
         if let Some(news) = &mut news {
             let committed = survivor.committed;
             news.add_unit(draft, survivor.first, committed, &inner.cache);
         }
         if is_news {
+            inner.usage.committed(draft);
             keep(inner, survivor, &mut entities);
         }
         records_and_runs(inner, survivor, is_news);

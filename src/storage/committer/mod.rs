@@ -30,6 +30,7 @@ use super::{
     submission::Submission,
 };
 use crate::entity::Position;
+use crate::telemetry::nodes;
 
 use flight::{Flight, Validated};
 use log::Growth;
@@ -85,7 +86,7 @@ impl Committer {
         chores: mpsc::Receiver<Chore>,
         newest: Newest,
     ) -> Self {
-        let writer = storage.0.database.writer();
+        let (writer, is_shared) = (storage.0.database.writer(), storage.0.database.is_shared());
         Self {
             storage,
             writer,
@@ -96,7 +97,8 @@ impl Committer {
             newest_entity: None,
             newest_task: None,
             newest_topic: None,
-            is_behind: false,
+            // What comes first learns the time of the server, and what was committed since the start.
+            is_behind: is_shared,
             failure: None,
             waiting: Waiting::default(),
             flight: None,
@@ -170,6 +172,7 @@ impl Committer {
 
     async fn commit(&mut self, mut batch: Vec<Submission>) {
         while let Some(overtaken) = self.try_commit(batch).await {
+            nodes::link(true);
             batch = overtaken;
             self.take_turn().await;
         }
@@ -226,6 +229,9 @@ impl Committer {
         let (written, synced) = self.write(batch).await;
         match (written, synced) {
             (Ok(Written::Syncing(syncing)), Ok(())) => {
+                if self.storage.0.database.is_shared() {
+                    nodes::link(false);
+                }
                 self.revision += i64::from(batch.changes_definitions());
                 self.growth
                     .add(batch, validated.bytes, &self.storage.0.long_log);

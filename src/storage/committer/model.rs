@@ -43,7 +43,9 @@ impl Committer {
                     }
                 }
             }
+            self.take_turn().await;
         };
+        self.end_turn().await;
         answer(submission, outcome);
     }
 

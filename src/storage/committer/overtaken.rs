@@ -88,9 +88,10 @@ impl Committer {
     }
 
     /// A commit that holds no unit.
-    pub(super) fn link(&self, at: Timestamp) -> Link {
+    pub(super) fn link(&self, at: Timestamp, revises: bool) -> Link {
         Link {
             follows: self.follows(),
+            revises,
             commit: CommitRow {
                 seq: self.next,
                 id: TransactionId::fresh().uuid(),
@@ -104,10 +105,10 @@ impl Committer {
     }
 
     /// A commit that holds no unit is there.
-    pub(super) fn linked(&mut self, at: Timestamp) {
+    pub(super) fn linked(&mut self, at: Timestamp, revises: bool) {
         let sequence = Sequence(self.next);
         self.next += 1;
-        self.revision += 1;
+        self.revision += i64::from(revises);
         self.applied(sequence, at);
     }
 

@@ -6,7 +6,7 @@ use super::{Committer, answer_early};
 use crate::storage::{
     Error,
     chore::{Chore, Reply},
-    port::Upkeep,
+    port::{KeptUp, Upkeep},
 };
 
 impl Committer {
@@ -20,6 +20,7 @@ impl Committer {
                 let instants = &storage.0.instants;
                 let at = upkeep.outcome().map(|_| instants.stamp(storage.now(), 1));
                 let written = self.try_keep_up(&upkeep, &mut reply).await;
+                self.end_turn().await;
                 if let Some(at) = at {
                     instants.finish(at);
                 }
@@ -37,30 +38,42 @@ impl Committer {
     }
 
     async fn try_keep_up(&mut self, upkeep: &Upkeep, reply: &mut Reply<u64>) -> Result<u64, Error> {
-        if let Upkeep::ForgetRuns(runs) = upkeep {
+        if let Upkeep::ForgetRuns { runs, .. } = upkeep {
             // From here on a unit that has read one of them gets a conflict.
             self.storage.0.runs.removed(runs);
         }
         let is_link = upkeep.is_link() && self.storage.0.database.is_shared();
         let rows = loop {
             self.catch_up().await?;
+            if let Upkeep::Identities { seen, .. } = upkeep
+                && self.storage.identity_changes() > *seen
+            {
+                return Err(Error::Conflict);
+            }
             let stamped = is_link.then(|| self.storage.0.instants.stamp(self.storage.now(), 1));
-            let link = stamped.map(|at| self.link(at));
+            let link = stamped.map(|at| self.link(at, upkeep.revises()));
             let writer = self.writer.as_mut().ok_or(Error::Stopped)?;
             let written = writer.keep_up(upkeep, link.as_ref()).await;
-            if let (Ok(Some(_)), Some(at)) = (&written, stamped) {
-                self.linked(at);
+            if let (Ok(KeptUp::Done(_)), Some(at)) = (&written, stamped) {
+                self.linked(at, upkeep.revises());
             }
             if let Some(at) = stamped {
                 self.storage.0.instants.finish(at);
             }
             match written {
-                Ok(Some(rows)) => break rows,
-                Ok(None) => self.is_behind = true,
+                Ok(KeptUp::Done(rows)) => break rows,
+                Ok(KeptUp::Gone) => break 0,
+                Ok(KeptUp::Overtaken) => {
+                    self.is_behind = true;
+                    self.take_turn().await;
+                }
                 Err(failure) => {
-                    // All of it can be done again, so it does not matter whether it was written.
                     let mut answer_failed = |error| answer_early(reply, error);
-                    self.recover(&[], &failure, &mut answer_failed).await?;
+                    // The others can be done again, so it does not matter whether they were written.
+                    let is_once = matches!(upkeep, Upkeep::Identities { .. });
+                    let commit = link.as_ref().filter(|_| is_once).map(|link| &link.commit);
+                    let commits = commit.map_or(&[][..], std::slice::from_ref);
+                    self.recover(commits, &failure, &mut answer_failed).await?;
                     break 0;
                 }
             }

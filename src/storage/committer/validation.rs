@@ -80,6 +80,7 @@ impl Committer {
         let count = i64::try_from(batch.len()).unwrap_or(i64::MAX);
         let stamped = self.storage.0.instants.stamp(self.storage.now(), count);
         let mut at = stamped.micros();
+        let is_shared = self.storage.0.database.is_shared();
         for submission in batch {
             let first = Position(self.next);
             let written = match validate::validate(&mut view, &submission.draft, first) {
@@ -113,6 +114,10 @@ impl Committer {
                 Ok((tenant, committed)) => {
                     self.next = committed.sequence.0 + 1;
                     at += 1;
+                    if is_shared {
+                        let bytes = submission.draft.stored_bytes();
+                        rows.batch.add_stored(tenant.0, bytes);
+                    }
                     survivors.push(Survivor {
                         submission,
                         tenant,

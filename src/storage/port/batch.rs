@@ -56,6 +56,8 @@ pub(in crate::storage) struct Batch {
     pub(in crate::storage) keys_added: Vec<KeyRow>,
     /// Indexes that so many entities leave that all of their keys are looked through.
     pub(in crate::storage) swept: Vec<i64>,
+    /// How many bytes more each tenant has stored, where other processes count them, too.
+    pub(in crate::storage) stored: Vec<(i64, i64)>,
 }
 
 /// A record without a version.
@@ -326,6 +328,15 @@ impl Batch {
     pub(in crate::storage) fn drop_record(&mut self, key: RecordGone) {
         self.records.retain(|put| put.key != key);
         self.records_gone.push(key);
+    }
+
+    /// A tenant has stored so many bytes more.
+    pub(in crate::storage) fn add_stored(&mut self, tenant: i64, bytes: i64) {
+        let mut known = self.stored.iter_mut().rev();
+        match known.find(|(known, _)| *known == tenant) {
+            Some((_, sum)) => *sum = sum.saturating_add(bytes),
+            None => self.stored.push((tenant, bytes)),
+        }
     }
 
     /// Whether it changes what batches are validated by.

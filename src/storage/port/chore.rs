@@ -47,26 +47,52 @@ pub(in crate::storage) enum Upkeep {
         index: IndexRow,
     },
     Job(JobChore),
-    /// Changes who may call.
-    Identities(Arc<[IdentityChange]>),
+    /// Changes who may call, unless other processes have done so more often than was seen.
+    Identities {
+        changes: Arc<[IdentityChange]>,
+        seen: u64,
+    },
     /// Removes parts of histories of runs.
-    ForgetRunEvents(Vec<Position>),
+    ForgetRunEvents {
+        events: Vec<Position>,
+        freed: FreedBytes,
+    },
     /// Removes runs that have ended, with their keys and what is left of their histories.
-    ForgetRuns(Vec<RunId>),
+    ForgetRuns {
+        runs: Vec<RunId>,
+        freed: FreedBytes,
+    },
     /// Removes the events of topics up to a place that are before a time.
     ForgetTopicEvents {
         until: i64,
         before: Timestamp,
+        freed: FreedBytes,
     },
 }
 
-/// A commit that holds no unit: where other processes write too, a change of what batches are
-/// validated by has a place among the commits.
+/// How many bytes fewer tenants have stored then.
+pub(in crate::storage) type FreedBytes = Vec<(TenantRow, i64)>;
+
+/// What became of upkeep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::storage) enum KeptUp {
+    /// It is done; how many rows that took.
+    Done(u64),
+    /// It follows a commit that is not the newest one, so nothing was written.
+    Overtaken,
+    /// What it removes is not all there any more: another process removes it. Nothing was written.
+    Gone,
+}
+
+/// A commit that holds no unit: where other processes write too, upkeep may have a place among the
+/// commits.
 #[derive(Debug)]
 pub(in crate::storage) struct Link {
     /// The newest commit, as far as is known.
     pub(in crate::storage) follows: i64,
     pub(in crate::storage) commit: CommitRow,
+    /// Whether it changes what batches are validated by.
+    pub(in crate::storage) revises: bool,
 }
 
 /// A key of an entity as of a position.
@@ -88,16 +114,39 @@ impl Upkeep {
             Self::Fill { reached, .. } => reached.is_none(),
             Self::Used { .. }
             | Self::Job(_)
-            | Self::Identities(_)
-            | Self::ForgetRunEvents(_)
-            | Self::ForgetRuns(_)
+            | Self::Identities { .. }
+            | Self::ForgetRunEvents { .. }
+            | Self::ForgetRuns { .. }
             | Self::ForgetTopicEvents { .. } => false,
         }
     }
 
-    /// Whether it changes what batches are validated by, or relies on that.
+    /// Whether it changes what batches are validated by.
+    pub(in crate::storage) const fn revises(&self) -> bool {
+        self.changes_indexes() || matches!(self, Self::Identities { .. })
+    }
+
+    /// Whether it has a place among the commits: it changes what batches are validated by, or relies
+    /// on that, or on what other processes have not done meanwhile.
     pub(in crate::storage) const fn is_link(&self) -> bool {
-        self.changes_indexes() || matches!(self, Self::Fill { .. } | Self::Identities(_))
+        self.revises() || matches!(self, Self::Fill { .. }) || !self.freed().is_empty()
+    }
+
+    /// How many bytes fewer tenants have stored then.
+    pub(in crate::storage) const fn freed(&self) -> &[(TenantRow, i64)] {
+        match self {
+            Self::ForgetRunEvents { freed, .. }
+            | Self::ForgetRuns { freed, .. }
+            | Self::ForgetTopicEvents { freed, .. } => freed.as_slice(),
+            Self::DeclareIndexes { .. }
+            | Self::AddIndex { .. }
+            | Self::DropIndex { .. }
+            | Self::Empty { .. }
+            | Self::Fill { .. }
+            | Self::Used { .. }
+            | Self::Job(_)
+            | Self::Identities { .. } => &[],
+        }
     }
 
     /// What is remembered of a request that is to be done once.
@@ -110,9 +159,9 @@ impl Upkeep {
             | Self::Used { .. }
             | Self::Fill { .. }
             | Self::Empty { .. }
-            | Self::Identities(_)
-            | Self::ForgetRunEvents(_)
-            | Self::ForgetRuns(_)
+            | Self::Identities { .. }
+            | Self::ForgetRunEvents { .. }
+            | Self::ForgetRuns { .. }
             | Self::ForgetTopicEvents { .. } => None,
         }
     }

@@ -47,7 +47,7 @@ pub(in crate::storage) use batch::{
     Removals, RunEnd, RunEventRow, RunKeyRow, RunMove, RunTimer, TaskDone, TaskRow, TimerDone,
     TopicEventRow, TopicPut, Written,
 };
-pub(in crate::storage) use chore::{FilledKey, JobChore, Link, Upkeep};
+pub(in crate::storage) use chore::{FilledKey, FreedBytes, JobChore, KeptUp, Link, Upkeep};
 pub(in crate::storage) use claim::Claim;
 pub use copy::{Copied, CopyError, CopyProgress, CopyStep, Moved, Progress};
 pub use definitions::Definitions;

@@ -1,6 +1,7 @@
 //! What other processes have committed.
 
 use super::{Newest, NodeRow, Record, RecordKey, TenantRow, TopicKey};
+use crate::clock::Timestamp;
 use crate::entity::Sequence;
 use crate::id::{EntityId, RunId, Tenant};
 
@@ -16,8 +17,12 @@ pub(in crate::storage) struct Pulse {
     /// Those of them that say which work failed, as they are now.
     pub(in crate::storage) troubles: Vec<(Tenant, RecordKey, Option<Record>)>,
     pub(in crate::storage) topics: Vec<(Tenant, TopicKey)>,
+    /// How many bytes more tenants have stored, by commits.
+    pub(in crate::storage) stored: Vec<(Sequence, Tenant, i64)>,
     /// Whether clients, keys or providers were changed.
     pub(in crate::storage) identities: bool,
+    /// What the clock of the server said.
+    pub(in crate::storage) now: Timestamp,
     /// The newest commit that is there of those this process knows of, if later ones are not: the
     /// server lacks what another one had acknowledged.
     pub(in crate::storage) lost: Option<Sequence>,

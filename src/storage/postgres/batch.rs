@@ -57,7 +57,7 @@ const REMOVED_ENTITIES: Part = Part(24, include_str!("sql/batch/removed_entities
 const SWEPT: Part = Part(25, include_str!("sql/batch/swept.sql"));
 
 /// How many values the commits take.
-const HEAD_VALUES: usize = 10;
+const HEAD_VALUES: usize = 11;
 
 /// How many texts are kept.
 const TEXTS_MAX: usize = 256;
@@ -138,10 +138,14 @@ impl Script {
     }
 }
 
-/// The whole batch as one statement.
-pub(super) fn script(batch: &Batch, texts: &mut Texts) -> Result<Scripted, sqlx::Error> {
+/// The whole batch as one statement. It may be written although others have turns if that `is_due`.
+pub(super) fn script(
+    batch: &Batch,
+    is_due: bool,
+    texts: &mut Texts,
+) -> Result<Scripted, sqlx::Error> {
     let mut script = Script::default();
-    columns::add(&mut script, batch);
+    columns::add(&mut script, batch, is_due);
     if let Some(error) = script.failed {
         return Err(sqlx::Error::Encode(error));
     }
@@ -173,6 +177,20 @@ mod tests {
             assert!(text.contains(&format!("${number}")), "{number}: {text}");
         }
         assert!(!text.contains(&format!("${}", HEAD_VALUES + 7)), "{text}");
+    }
+
+    #[test]
+    fn turns_are_taken_and_tried_by_one_lock() {
+        let key = |text: &str, function: &str| -> String {
+            let (_, rest) = text.split_once(function).expect("it is called");
+            rest.chars().take_while(char::is_ascii_digit).collect()
+        };
+        let taken = key(
+            include_str!("sql/session_turn.sql"),
+            "pg_advisory_xact_lock(",
+        );
+        assert!(!taken.is_empty());
+        assert_eq!(key(HEAD, "pg_try_advisory_xact_lock_shared("), taken);
     }
 
     #[test]

@@ -6,12 +6,14 @@ use crate::storage::port::CommitRow;
 
 const LINK_PUT: &str = include_str!("sql/link_put.sql");
 
-/// Writes a commit that follows another, which has to be the newest one; false if it is not.
+/// Writes a commit that follows another, which has to be the newest one; false if it is not. It may
+/// change what batches are validated by.
 pub(super) async fn put(
     connection: &mut PgConnection,
     follows: i64,
     commit: &CommitRow,
     news: Option<String>,
+    revises: bool,
 ) -> Result<bool, sqlx::Error> {
     let put = sqlx::query(LINK_PUT)
         .bind(follows)
@@ -21,6 +23,7 @@ pub(super) async fn put(
         .bind(commit.at)
         .bind(commit.author)
         .bind(commit.executor)
-        .bind(news);
+        .bind(news)
+        .bind(i64::from(revises));
     Ok(put.execute(connection).await?.rows_affected() > 0)
 }

@@ -70,6 +70,10 @@ const MIGRATIONS_MADE: &str = include_str!("sql/migrations_made.sql");
 /// Statements a connection keeps prepared.
 const STATEMENTS_KEPT: usize = 256;
 
+/// How many connections there are beside those that read: one writes, one asks for the newest commit,
+/// and one waits for notifications.
+const BESIDE_READS: u32 = 3;
+
 /// How long a read waits for a connection.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -199,10 +203,15 @@ async fn bring_up_to_date(connection: &mut PgConnection, migrate: Migrate) -> Re
 }
 
 fn pool(server: &Server, options: PgConnectOptions, durability: Durability) -> PgPool {
+    let most = server.max_connections.saturating_sub(BESIDE_READS).max(1);
     PgPoolOptions::new()
-        // One connection writes beside them.
-        .max_connections(server.max_connections.saturating_sub(1).max(1))
-        .min_connections(server.min_connections.min(server.max_connections))
+        .max_connections(most)
+        .min_connections(
+            server
+                .min_connections
+                .saturating_sub(BESIDE_READS)
+                .min(most),
+        )
         .idle_timeout(Some(server.idle))
         .max_lifetime(None)
         .test_before_acquire(false)

@@ -24,14 +24,24 @@ const MODEL_TOUCH: &str = include_str!("sql/model_touch.sql");
 const OUTCOME_PUT: &str = include_str!("sql/outcome_put.sql");
 const WORKFLOW_SET_PUT: &str = include_str!("sql/workflow_set_put.sql");
 
-/// Writes a change, its commit, and what is remembered of the request; false if it does not follow
-/// the newest commit, and then nothing is written.
-pub(super) async fn write(
+/// Writes a change in a transaction of its own.
+pub(super) async fn write_alone(
     connection: &mut PgConnection,
     commit: &ModelCommit<'_>,
 ) -> Result<bool, Error> {
     let mut transaction = connection.begin().await?;
-    if !link::put(&mut transaction, commit.follows, &commit.commit, None).await? {
+    let is_written = write(&mut transaction, commit).await?;
+    transaction.commit().await?;
+    Ok(is_written)
+}
+
+/// Writes a change, its commit, and what is remembered of the request, within a transaction; false
+/// if it does not follow the newest commit, and then nothing is written.
+pub(super) async fn write(
+    connection: &mut PgConnection,
+    commit: &ModelCommit<'_>,
+) -> Result<bool, Error> {
+    if !link::put(connection, commit.follows, &commit.commit, None, true).await? {
         return Ok(false);
     }
     let seq = commit.commit.seq;
@@ -45,11 +55,11 @@ pub(super) async fn write(
                 .bind(Lock::Unlocked.as_str())
                 .bind(at)
                 .bind(seq)
-                .fetch_one(&mut *transaction)
+                .fetch_one(&mut *connection)
                 .await?;
-            add_delta(&mut transaction, ModelRow(row), seq, schema).await?;
+            add_delta(connection, ModelRow(row), seq, schema).await?;
         }
-        Effect::Edit(row, change) => edit(&mut transaction, *row, change, at, seq).await?,
+        Effect::Edit(row, change) => edit(connection, *row, change, at, seq).await?,
     }
     for row in &commit.outcomes {
         sqlx::query(OUTCOME_PUT)
@@ -59,10 +69,9 @@ pub(super) async fn write(
             .bind(row.hash.as_slice())
             .bind(&*row.answer)
             .bind(row.expires)
-            .execute(&mut *transaction)
+            .execute(&mut *connection)
             .await?;
     }
-    transaction.commit().await?;
     Ok(true)
 }
 

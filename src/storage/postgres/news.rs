@@ -1,4 +1,8 @@
 //! What a batch changes beside entities and runs, as its first commit says it to other processes.
+//!
+//! Bytes of tenants are differences, on a row that is inserted anyway. A sum in the row of the tenant
+//! would be replaced by each batch, and while a long snapshot is open (a dump, a standby that lags)
+//! each replaced row makes finding the newest one slower.
 
 use std::sync::Arc;
 
@@ -19,6 +23,9 @@ pub(super) struct News {
     pub(super) records: Vec<RecordName>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) topics: Vec<TopicName>,
+    /// How many bytes more tenants have stored, by their rows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) bytes: Vec<(i64, i64)>,
     /// Whether clients, keys or providers were changed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) identities: bool,
@@ -34,6 +41,7 @@ impl News {
         let news = Self {
             records: put.chain(batch.records_gone.iter().map(name)).collect(),
             topics: topics.collect(),
+            bytes: bytes_of(batch.stored.iter().copied()),
             identities: false,
         };
         news.text()
@@ -42,14 +50,18 @@ impl News {
     /// The same of what is written between two batches.
     pub(super) fn of_upkeep(upkeep: &Upkeep) -> Option<String> {
         let news = Self {
-            identities: matches!(upkeep, Upkeep::Identities(_)),
+            identities: matches!(upkeep, Upkeep::Identities { .. }),
+            bytes: bytes_of(upkeep.freed().iter().map(|(t, bytes)| (t.0, -bytes))),
             ..Self::default()
         };
         news.text()
     }
 
     fn text(&self) -> Option<String> {
-        let is_some = !self.records.is_empty() || !self.topics.is_empty() || self.identities;
+        let is_some = !self.records.is_empty()
+            || !self.topics.is_empty()
+            || !self.bytes.is_empty()
+            || self.identities;
         is_some.then(|| serde_json::to_string(self).ok()).flatten()
     }
 
@@ -57,9 +69,15 @@ impl News {
         serde_json::from_str(text)
     }
 
+    /// Adds those of another commit, but for its bytes, which are its own.
     pub(super) fn add(&mut self, other: Self) {
         self.records.extend(other.records);
         self.topics.extend(other.topics);
         self.identities |= other.identities;
     }
+}
+
+/// The tenants that have more or less than before.
+fn bytes_of(stored: impl Iterator<Item = (i64, i64)>) -> Vec<(i64, i64)> {
+    stored.filter(|(_, bytes)| *bytes != 0).collect()
 }

@@ -73,13 +73,15 @@ struct PulseRow {
     at: i64,
     rev: i64,
     server: Option<i64>,
+    now: i64,
     moved: Vec<Uuid>,
     runs: Vec<String>,
     advances: i64,
     news: Vec<String>,
+    news_of: Vec<i64>,
 }
 
-from_row_of! { PgRow, PulseRow { seq, at, rev, server, moved, runs, advances, news } }
+from_row_of! { PgRow, PulseRow { seq, at, rev, server, now, moved, runs, advances, news, news_of } }
 
 /// A record that there may be.
 type NamedRecord = (Tenant, RecordKey, Option<Record>);
@@ -132,8 +134,11 @@ impl Pulser {
         let row: PulseRow = asked.fetch_one(self.connection().await?).await?;
         let lost = self.lost(row.server, since).await?;
         let mut news = News::default();
-        for text in &row.news {
-            news.add(News::read(text).map_err(unreadable)?);
+        let mut stored = Vec::new();
+        for (text, seq) in row.news.iter().zip(row.news_of) {
+            let said = News::read(text).map_err(unreadable)?;
+            stored.extend(said.bytes.iter().map(|(t, bytes)| (seq, *t, *bytes)));
+            news.add(said);
         }
         let mut runs: Vec<RunText> = Vec::with_capacity(row.runs.len());
         for text in &row.runs {
@@ -143,7 +148,8 @@ impl Pulser {
         let of_topics = news.topics.iter().map(|name| name.0);
         let tenants = of_records
             .chain(of_topics)
-            .chain(runs.iter().map(|run| run.1));
+            .chain(runs.iter().map(|run| run.1))
+            .chain(stored.iter().map(|stored| stored.1));
         let tenants: Vec<i64> = tenants.collect();
         self.know_tenants(tenants).await?;
         let (records, troubles) = self.records(&news).await?;
@@ -165,6 +171,10 @@ impl Pulser {
                     owner: owner.map(NodeRow),
                 })
             });
+        let stored = stored.into_iter().filter_map(|(seq, t, bytes)| {
+            let tenant = self.tenants.get(&t)?.clone();
+            Some((Sequence(seq), tenant, bytes))
+        });
         let moved = row.moved.into_iter().map(EntityId::from_uuid);
         let moved: Vec<_> = moved.collect();
         self.server = row.server;
@@ -179,7 +189,9 @@ impl Pulser {
             records,
             troubles,
             topics: topics.collect(),
+            stored: stored.collect(),
             identities: news.identities,
+            now: Timestamp::from_micros(row.now),
             lost,
         })
     }

@@ -6,7 +6,7 @@ use sqlx_postgres::PgConnection;
 
 use super::{identity, job, link, news::News, run::numbers};
 use crate::id::EntityId;
-use crate::storage::port::{FilledKey, IndexRow, IndexState, Link, Upkeep};
+use crate::storage::port::{FilledKey, IndexRow, IndexState, KeptUp, Link, Upkeep};
 
 const INDEX_ADD: &str = include_str!("sql/index_add.sql");
 const INDEX_ADD_KEYS: &str = include_str!("sql/index_add_keys.sql");
@@ -30,20 +30,33 @@ const KEYS_AT_ONCE: usize = 512;
 /// How many keys are removed in one go.
 const REMOVED_AT_ONCE: i64 = 2_000;
 
-/// Does it; how many rows that took. None if it is to follow a commit that is not the newest one,
-/// and then nothing is written.
+/// Does it in a transaction of its own.
+pub(super) async fn write_alone(
+    upkeep: &Upkeep,
+    link: Option<&Link>,
+    connection: &mut PgConnection,
+) -> Result<KeptUp, sqlx::Error> {
+    let mut transaction = connection.begin().await?;
+    let kept = write(upkeep, link, &mut transaction).await?;
+    if let KeptUp::Done(_) = kept {
+        transaction.commit().await?;
+    }
+    Ok(kept)
+}
+
+/// Does it within a transaction, unless it is to follow a commit that is not the newest one; then
+/// nothing is written. What was written is to be undone if what it removes is not all there.
 pub(super) async fn write(
     upkeep: &Upkeep,
     link: Option<&Link>,
     connection: &mut PgConnection,
-) -> Result<Option<u64>, sqlx::Error> {
-    let mut transaction = connection.begin().await?;
-    if let Some(Link { follows, commit }) = link
-        && !link::put(&mut transaction, *follows, commit, News::of_upkeep(upkeep)).await?
-    {
-        return Ok(None);
+) -> Result<KeptUp, sqlx::Error> {
+    if let Some(link) = link {
+        let (news, revises) = (News::of_upkeep(upkeep), link.revises);
+        if !link::put(connection, link.follows, &link.commit, news, revises).await? {
+            return Ok(KeptUp::Overtaken);
+        }
     }
-    let connection = &mut *transaction;
     let rows = match upkeep {
         Upkeep::DeclareIndexes { model, paths } => {
             let list: Vec<String> = paths.iter().map(ToString::to_string).collect();
@@ -104,13 +117,30 @@ pub(super) async fn write(
             removed
         }
         Upkeep::Job(chore) => job::write(chore, connection).await?,
-        Upkeep::Identities(changes) => identity::write(connection, changes).await?,
-        Upkeep::ForgetRunEvents(positions) => {
-            let list: Vec<i64> = positions.iter().map(|position| position.0).collect();
+        Upkeep::Identities { changes, .. } => identity::write(connection, changes).await?,
+        Upkeep::ForgetRunEvents { .. }
+        | Upkeep::ForgetRuns { .. }
+        | Upkeep::ForgetTopicEvents { .. } => match forget(upkeep, connection).await? {
+            Some(rows) => rows,
+            None => return Ok(KeptUp::Gone),
+        },
+    };
+    Ok(KeptUp::Done(rows))
+}
+
+/// Removes what is old; how many rows that took. None if it is not all there.
+async fn forget(
+    upkeep: &Upkeep,
+    connection: &mut PgConnection,
+) -> Result<Option<u64>, sqlx::Error> {
+    let (rows, is_all) = match upkeep {
+        Upkeep::ForgetRunEvents { events, .. } => {
+            let list: Vec<i64> = events.iter().map(|position| position.0).collect();
             let forgotten = sqlx::query(RUN_FORGET_EVENTS).bind(list);
-            forgotten.execute(connection).await?.rows_affected()
+            let rows = forgotten.execute(connection).await?.rows_affected();
+            (rows, usize::try_from(rows) == Ok(events.len()))
         }
-        Upkeep::ForgetRuns(runs) => {
+        Upkeep::ForgetRuns { runs, .. } => {
             let list = numbers(runs);
             let mut rows = 0;
             // The keys first: which they are, the runs say.
@@ -121,17 +151,31 @@ pub(super) async fn write(
                 RUN_FORGET,
             ] {
                 let forgotten = sqlx::query(text).bind(&list);
-                rows += forgotten.execute(&mut *connection).await?.rows_affected();
+                rows = forgotten.execute(&mut *connection).await?.rows_affected();
             }
-            rows
+            (rows, usize::try_from(rows) == Ok(runs.len()))
         }
-        Upkeep::ForgetTopicEvents { until, before } => {
-            let forgotten = sqlx::query(TOPIC_FORGET).bind(until).bind(before.micros());
-            forgotten.execute(connection).await?.rows_affected()
+        Upkeep::ForgetTopicEvents {
+            until,
+            before,
+            freed,
+        } => {
+            let forgotten = sqlx::query_as(TOPIC_FORGET).bind(until);
+            let forgotten = forgotten.bind(before.micros()).fetch_one(connection);
+            let (rows, bytes): (i64, i64) = forgotten.await?;
+            let listed: i64 = freed.iter().map(|(_, bytes)| bytes).sum();
+            (rows.unsigned_abs(), bytes == listed)
         }
+        Upkeep::DeclareIndexes { .. }
+        | Upkeep::AddIndex { .. }
+        | Upkeep::DropIndex { .. }
+        | Upkeep::Used { .. }
+        | Upkeep::Fill { .. }
+        | Upkeep::Empty { .. }
+        | Upkeep::Job(_)
+        | Upkeep::Identities { .. } => (0, true),
     };
-    transaction.commit().await?;
-    Ok(Some(rows))
+    Ok(is_all.then_some(rows))
 }
 
 /// Adds the keys of entities that are still as they were read.

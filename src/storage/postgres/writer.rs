@@ -20,8 +20,8 @@ use crate::clock::Timestamp;
 use crate::entity::Actor;
 use crate::id::{Tenant, TransactionId};
 use crate::storage::port::{
-    ActorRow, Batch, Cause, CommitRow, Durability, Error, Failure, Link, ModelCommit, RunName,
-    RunNameRow, TenantRow, Upkeep, Written,
+    ActorRow, Batch, Cause, CommitRow, Durability, Error, Failure, KeptUp, Link, ModelCommit,
+    RunName, RunNameRow, TenantRow, Upkeep, Written,
 };
 
 const ACTOR_PUT: &str = include_str!("sql/actor_put.sql");
@@ -65,11 +65,22 @@ pub(in crate::storage) struct Writer {
     servers: Servers,
     durability: Durability,
     connection: Option<PgConnection>,
-    /// Whether the connection is in a transaction that has the turn.
-    has_turn: bool,
+    turn: Turn,
     /// The connections that read, which go to the same server.
     reads: PgPool,
     texts: Texts,
+}
+
+/// Whether it is this process that may write while others take turns. It makes waiting fair, and
+/// decides nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    /// It has not asked, and lets those go first that have.
+    No,
+    /// It has the turn: the connection is in a transaction.
+    Has,
+    /// It has waited for long enough.
+    Without,
 }
 
 /// What writes the row of a name.
@@ -93,7 +104,7 @@ impl Writer {
             servers,
             durability,
             connection: None,
-            has_turn: false,
+            turn: Turn::No,
             reads,
             texts: Texts::default(),
         }
@@ -106,7 +117,7 @@ impl Writer {
                 connected.map_err(|trouble| Failure::new(Cause::Away, trouble))?;
             server::prepare(&mut connection, self.durability).await?;
             connection.execute(SESSION_WRITER).await?;
-            self.has_turn = false;
+            self.turn = Turn::No;
             link_server(&mut connection).await?;
             self.reads.set_connect_options(options);
             self.connection = Some(connection);
@@ -118,30 +129,31 @@ impl Writer {
     /// Writes a batch, if it follows the newest commit. After an error the outcome is unknown until
     /// [`Self::reopen`] has settled it.
     pub(in crate::storage) async fn write(&mut self, batch: &Batch) -> Result<Written, Failure> {
-        let script = batch::script(batch, &mut self.texts)?;
-        let connection = self.connection().await?;
-        let fits = script.fetch_one(connection).await;
+        self.connection().await?;
+        let script = batch::script(batch, self.turn != Turn::No, &mut self.texts)?;
+        let fits = script.fetch_one(self.connection().await?).await;
         let fits = fits.map_err(|error| without_answer(error.into()))?;
-        self.end_turn().await?;
         if fits {
+            self.end_turn().await?;
             Ok(Written::Syncing(future::ready(Ok(())).boxed()))
         } else {
             Ok(Written::Overtaken)
         }
     }
 
-    /// Takes a turn, which the next batch ends. Who does not get it in a second writes without it:
-    /// it makes waiting fair, and decides nothing.
+    /// Takes a turn, which lasts until something was written. One that is not had in a second is not
+    /// waited for any longer.
     pub(in crate::storage) async fn take_turn(&mut self) -> Result<(), Failure> {
-        if self.has_turn {
+        if self.turn != Turn::No {
             return Ok(());
         }
         let connection = self.connection().await?;
         match connection.execute(SESSION_TURN).await {
-            Ok(_) => self.has_turn = true,
+            Ok(_) => self.turn = Turn::Has,
             Err(error) if error.as_database_error().is_some() => {
                 let ended = connection.execute(SESSION_TURN_LEAVE).await;
                 ended.map_err(|error| without_answer(error.into()))?;
+                self.turn = Turn::Without;
             }
             Err(error) => {
                 self.connection = None;
@@ -153,10 +165,19 @@ impl Writer {
 
     /// Ends the turn, if there is one; what was written in it is durable then.
     pub(in crate::storage) async fn end_turn(&mut self) -> Result<(), Failure> {
-        if std::mem::take(&mut self.has_turn)
+        self.close_turn(SESSION_TURN_END).await
+    }
+
+    /// Ends the turn, if there is one; nothing of what was written in it is there.
+    async fn leave_turn(&mut self) -> Result<(), Failure> {
+        self.close_turn(SESSION_TURN_LEAVE).await
+    }
+
+    async fn close_turn(&mut self, how: &'static str) -> Result<(), Failure> {
+        if std::mem::replace(&mut self.turn, Turn::No) == Turn::Has
             && let Some(connection) = &mut self.connection
         {
-            let ended = connection.execute(SESSION_TURN_END).await;
+            let ended = connection.execute(how).await;
             ended.map_err(|error| without_answer(error.into()))?;
         }
         Ok(())
@@ -164,28 +185,39 @@ impl Writer {
 
     /// The row of a name is there whatever becomes of the batch that needs it.
     async fn beside_turn(&mut self) -> Result<Named<'_>, Failure> {
-        if self.has_turn {
+        if self.turn == Turn::Has {
             return Ok(Named::Beside(self.reads.acquire().await?));
         }
         Ok(Named::Writer(self.connection().await?))
     }
 
-    /// Writes what is no commit of units; how many rows that took. None if it is to follow a commit
-    /// that is not the newest one.
+    /// Writes what is no commit of units.
     pub(in crate::storage) async fn keep_up(
         &mut self,
         upkeep: &Upkeep,
         link: Option<&Link>,
-    ) -> Result<Option<u64>, Failure> {
-        let connection = self.connection().await?;
-        let written = upkeep::write(upkeep, link, connection).await;
-        written.map_err(|error| without_answer(error.into()))
+    ) -> Result<KeptUp, Failure> {
+        self.connection().await?;
+        let kept = if self.turn == Turn::Has {
+            let connection = self.connection().await?;
+            let kept = upkeep::write(upkeep, link, connection).await;
+            match kept {
+                Ok(KeptUp::Done(_)) => self.end_turn().await?,
+                // Nothing was written, and it is still this one's turn.
+                Ok(KeptUp::Overtaken) => {}
+                Ok(KeptUp::Gone) | Err(_) => self.leave_turn().await?,
+            }
+            kept
+        } else {
+            upkeep::write_alone(upkeep, link, self.connection().await?).await
+        };
+        kept.map_err(|error| without_answer(error.into()))
     }
 
     /// Connects again, to the server that takes writes now, and puts an empty link behind whatever
     /// is on its way.
     pub(in crate::storage) async fn reopen(&mut self) -> Result<(), Failure> {
-        self.has_turn = false;
+        self.turn = Turn::No;
         // What it was asked may still be on its way, so nobody waits for it to say goodbye.
         self.connection = None;
         let connection = self.connection().await?;
@@ -256,7 +288,16 @@ impl Writer {
         &mut self,
         commit: &ModelCommit<'_>,
     ) -> Result<bool, Error> {
-        model::write(self.connection().await?, commit).await
+        if self.turn != Turn::Has {
+            return model::write_alone(self.connection().await?, commit).await;
+        }
+        let written = model::write(self.connection().await?, commit).await;
+        match written {
+            Ok(true) => self.end_turn().await?,
+            Ok(false) => {}
+            Err(_) => self.leave_turn().await?,
+        }
+        written
     }
 
     /// Deletes outcomes that are past their time, that many at most.

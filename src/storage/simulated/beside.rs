@@ -177,7 +177,7 @@ impl State {
 
     /// Upkeep, of which it knows only that of identities: it has neither indexes nor jobs.
     pub(in crate::storage) fn keep_up(&mut self, upkeep: &Upkeep) -> u64 {
-        let Upkeep::Identities(changes) = upkeep else {
+        let Upkeep::Identities { changes, .. } = upkeep else {
             return 0;
         };
         for change in &**changes {

@@ -104,13 +104,13 @@ impl Upkeep {
                 removed
             }
             Self::Job(chore) => chore.write(connection).await?,
-            Self::Identities(changes) => identity::write(connection, changes).await?,
-            Self::ForgetRunEvents(positions) => {
-                let list = json_list(positions.iter().map(|position| position.0));
+            Self::Identities { changes, .. } => identity::write(connection, changes).await?,
+            Self::ForgetRunEvents { events, .. } => {
+                let list = json_list(events.iter().map(|position| position.0));
                 let forgotten = sqlx::query(RUN_FORGET_EVENTS).bind(list);
                 forgotten.execute(connection).await?.rows_affected()
             }
-            Self::ForgetRuns(runs) => {
+            Self::ForgetRuns { runs, .. } => {
                 let list = json_list(runs.iter().map(|run| run.number()));
                 let mut rows = 0;
                 // The keys first: which they are, the runs say.
@@ -125,7 +125,7 @@ impl Upkeep {
                 }
                 rows
             }
-            Self::ForgetTopicEvents { until, before } => {
+            Self::ForgetTopicEvents { until, before, .. } => {
                 let forgotten = sqlx::query(TOPIC_FORGET).bind(until).bind(before.micros());
                 forgotten.execute(connection).await?.rows_affected()
             }

@@ -20,7 +20,7 @@ fn forget(kind: IdentityKind, name: &str, tenant: &str) -> IdentityChange {
 }
 
 async fn change(bench: &Bench, changes: Vec<IdentityChange>) {
-    let outcome = bench.storage.change_identities(changes).await;
+    let outcome = bench.storage.change_identities(changes, u64::MAX).await;
     outcome.expect("writes");
 }
 

@@ -45,7 +45,9 @@ impl UnitOfWork {
     /// Deletes a message, if there is one of that id.
     pub async fn drop_message(&mut self, id: EdgeMessageId) -> Result<(), Error> {
         self.grow(DELETION_BYTES)?;
-        let bytes = if self.storage().0.usage.is_counted() {
+        let storage = &self.storage().0;
+        // Where other processes write too, any of them may count.
+        let bytes = if storage.usage.is_counted() || storage.database.is_shared() {
             let dropped = self.message(id).await?;
             dropped.as_ref().map_or(0, Message::bytes)
         } else {

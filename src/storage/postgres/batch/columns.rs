@@ -17,8 +17,8 @@ use crate::storage::{
 };
 
 /// Adds everything a batch writes.
-pub(super) fn add(script: &mut Script, batch: &Batch) {
-    commits(script, batch);
+pub(super) fn add(script: &mut Script, batch: &Batch, is_due: bool) {
+    commits(script, batch, is_due);
     entities(script, batch);
     definitions(script, batch);
     tasks(script, batch);
@@ -30,7 +30,7 @@ pub(super) fn add(script: &mut Script, batch: &Batch) {
     removals(script, batch);
 }
 
-fn commits(script: &mut Script, batch: &Batch) {
+fn commits(script: &mut Script, batch: &Batch, is_due: bool) {
     let rows = &batch.commits;
     let is_change = i64::from(batch.changes_definitions());
     script.bind(batch.follows).bind(is_change);
@@ -41,7 +41,7 @@ fn commits(script: &mut Script, batch: &Batch) {
     script.column(rows.iter().map(|row| row.at));
     script.column(rows.iter().map(|row| row.author));
     script.column(rows.iter().map(|row| row.executor));
-    script.bind(News::of(batch));
+    script.bind(News::of(batch)).bind(is_due);
 }
 
 fn entities(script: &mut Script, batch: &Batch) {

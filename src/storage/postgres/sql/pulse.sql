@@ -1,7 +1,9 @@
--- The newest commit, and what was changed after another one: entities that were there before, runs
--- with what they wait for, whether they have ended and who drives them, and what commits say of other things. Lists
+-- The newest commit, the time of the server, and what was changed after another one: entities that
+-- were there before, runs with what they wait for, whether they have ended and who drives them, and
+-- what commits say of other things, and which commits those are. Lists
 -- that are full are not whole.
 select h.seq, h.at, h.rev, h.server,
+  (extract(epoch from clock_timestamp()) * 1000000)::bigint as now,
   array(
     select en.id from version v join entity en on en.e = v.e
     where v.n > $1::bigint and v.n <= h.seq and v.kind <> 0
@@ -26,5 +28,10 @@ select h.seq, h.at, h.rev, h.server,
     select c.news from "commit" c
     where c.seq > $1::bigint and c.seq <= h.seq and c.news is not null
     order by c.seq
-  ) as news
+  ) as news,
+  array(
+    select c.seq from "commit" c
+    where c.seq > $1::bigint and c.seq <= h.seq and c.news is not null
+    order by c.seq
+  ) as news_of
 from (select seq, at, rev, server from "commit" order by seq desc limit 1) h

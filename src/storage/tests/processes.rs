@@ -1,0 +1,115 @@
+//! Several processes over one database.
+
+use tokio::time::Instant;
+
+use super::*;
+use crate::clock::Correction;
+
+/// The time of this machine, which is that of the database, in microseconds.
+fn now() -> i64 {
+    Clock::System.now().micros()
+}
+
+async fn opened(database: &database::Database, micros: i64) -> Bench {
+    Bench::beside(database, Clock::Corrected(Correction::wrong_by(micros))).await
+}
+
+#[tokio::test]
+async fn a_process_whose_clock_is_wrong_writes_the_times_of_the_server() {
+    const HOUR: i64 = 3_600_000_000;
+    let database = database::Database::new(|_| {});
+    let mut last = now();
+    for wrong in [HOUR, -HOUR, 0] {
+        let bench = opened(&database, wrong).await;
+        let key = ModelKey::new(&format!("m{}", wrong + HOUR), 1);
+        let sample = Document::parse(r#"{"n":1}"#).expect("JSON");
+        let change = ModelChange::Import(Schema::infer(&sample));
+        let first = bench.change(&key, change).await.expect("imports");
+        let second = bench.change(&key, ModelChange::Lock).await.expect("locks");
+        let definitions = bench.definitions(&key).await;
+        bench.create(&definitions, 1).await;
+        let third = database.execute("select max(at) from \"commit\"");
+        let third = third.parse().expect("a time");
+        for at in [first.at.micros(), second.at.micros(), third] {
+            assert!(at >= last, "{at} is before {last}");
+            last = at;
+        }
+        // Trips to the server are short.
+        assert!(last < now() + 1_000_000, "{last} is after {}", now());
+        bench.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn a_turn_that_is_held_for_long_is_not_waited_for() {
+    const TURN: &str = include_str!("../postgres/sql/session_turn.sql");
+    const HELD: &str = "from pg_locks where locktype = 'advisory' and granted
+        and database = (select oid from pg_database where datname = current_database())";
+    let database = Arc::new(database::Database::new(|_| {}));
+    let bench = opened(&database, 0).await;
+    let definitions = bench.locked_model("m").await;
+    let holding = Arc::clone(&database);
+    let holder = std::thread::spawn(move || {
+        let sleep =
+            "do $$ begin perform pg_sleep(60); exception when query_canceled then null; end $$";
+        holding.execute(&format!("{TURN};\n{sleep}"));
+    });
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while database.execute(&format!("select count(*) {HELD}")) == "0" {
+        assert!(Instant::now() < deadline, "the turn is taken");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    bench.create(&definitions, 1).await;
+    assert!(!holder.is_finished(), "the turn is still held");
+    database.execute(&format!("select pg_cancel_backend(pid) {HELD}"));
+    holder.join().expect("ends");
+    bench.create(&definitions, 2).await;
+    bench.stop().await;
+}
+
+/// Creates one entity after the other until the time is over; how many.
+async fn write(bench: &Bench, definitions: &Arc<Definitions>, until: Instant) -> u32 {
+    let mut count = 0;
+    while Instant::now() < until {
+        bench.create(definitions, 1).await;
+        count += 1;
+    }
+    count
+}
+
+#[expect(clippy::print_stdout, reason = "the shares can be looked at")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn of_three_processes_that_write_each_has_its_turns() {
+    let database = database::Database::new(|_| {});
+    let benches = [
+        opened(&database, 0).await,
+        opened(&database, 0).await,
+        opened(&database, 0).await,
+    ];
+    let definitions = benches[0].locked_model("m").await;
+    let alone = Duration::from_secs(1);
+    let alone = write(&benches[0], &definitions, Instant::now() + alone).await;
+    let until = Instant::now() + Duration::from_secs(3);
+    // The first has much more to write, so whenever it may it has something.
+    let busy = (0..8).map(|_| write(&benches[0], &definitions, until));
+    let many = futures_util::future::join_all(busy);
+    let (many, second, third) = tokio::join!(
+        many,
+        write(&benches[1], &definitions, until),
+        write(&benches[2], &definitions, until),
+    );
+    let first: u32 = many.iter().sum();
+    let links = "select count(*) from \"commit\" where prev is not null and t > 0";
+    let links = database.execute(links);
+    println!(
+        "alone {alone} in a second; of three {first} {second} {third} in three, {links} links"
+    );
+    let links: u32 = links.parse().expect("a number");
+    for slow in [second, third] {
+        // A link each for every few of the others.
+        assert!(slow >= links / 12, "{slow} of {links}");
+    }
+    for bench in benches {
+        bench.stop().await;
+    }
+}
