@@ -377,7 +377,10 @@ impl Writer {
         let _still = self.still();
         match &mut self.kind {
             WriterKind::Sqlite(writer) => writer.write(batch).await,
-            WriterKind::Postgres(writer) => writer.write(batch).await,
+            WriterKind::Postgres(writer) => {
+                let silence = writer.silence();
+                silence.unless(writer.write(batch)).await
+            }
             #[cfg(test)]
             WriterKind::Simulated(database) => Ok(Written::Syncing(database.write(batch))),
         }
@@ -394,7 +397,10 @@ impl Writer {
         let _still = self.still();
         match &mut self.kind {
             WriterKind::Sqlite(writer) => writer.keep_up(upkeep).await.map(KeptUp::Done),
-            WriterKind::Postgres(writer) => writer.keep_up(upkeep, link).await,
+            WriterKind::Postgres(writer) => {
+                let silence = writer.silence();
+                silence.unless(writer.keep_up(upkeep, link)).await
+            }
             #[cfg(test)]
             WriterKind::Simulated(database) => Ok(KeptUp::Done(database.state().keep_up(upkeep))),
         }
@@ -418,7 +424,10 @@ impl Writer {
         let _still = self.still();
         match &mut self.kind {
             WriterKind::Sqlite(writer) => writer.reopen().await,
-            WriterKind::Postgres(writer) => writer.reopen().await,
+            WriterKind::Postgres(writer) => {
+                let silence = writer.silence();
+                silence.unless(writer.reopen()).await
+            }
             #[cfg(test)]
             WriterKind::Simulated(_) => Ok(()),
         }
@@ -443,7 +452,10 @@ impl Writer {
         let _still = self.still();
         match &mut self.kind {
             WriterKind::Sqlite(writer) => writer.knows(commits).await,
-            WriterKind::Postgres(writer) => writer.knows(commits).await,
+            WriterKind::Postgres(writer) => {
+                let silence = writer.silence();
+                silence.unless(writer.knows(commits)).await
+            }
             #[cfg(test)]
             WriterKind::Simulated(database) => {
                 let sequences: Vec<_> = commits.iter().map(|commit| commit.seq).collect();
@@ -459,7 +471,8 @@ impl Writer {
         match &mut self.kind {
             WriterKind::Sqlite(writer) => Ok(writer.tenant(tenant).await?),
             WriterKind::Postgres(writer) => {
-                let row = writer.tenant(tenant).await;
+                let silence = writer.silence();
+                let row = silence.unless(writer.tenant(tenant)).await;
                 Ok(row.map_err(postgres::understood)?)
             }
             #[cfg(test)]
@@ -478,7 +491,8 @@ impl Writer {
         match &mut self.kind {
             WriterKind::Sqlite(writer) => Ok(writer.run_name(tenant, name).await?),
             WriterKind::Postgres(writer) => {
-                let row = writer.run_name(tenant, name).await;
+                let silence = writer.silence();
+                let row = silence.unless(writer.run_name(tenant, name)).await;
                 Ok(row.map_err(postgres::understood)?)
             }
             #[cfg(test)]
@@ -497,7 +511,8 @@ impl Writer {
         match &mut self.kind {
             WriterKind::Sqlite(writer) => Ok(writer.actor(tenant, actor).await?),
             WriterKind::Postgres(writer) => {
-                let row = writer.actor(tenant, actor).await;
+                let silence = writer.silence();
+                let row = silence.unless(writer.actor(tenant, actor)).await;
                 Ok(row.map_err(postgres::understood)?)
             }
             #[cfg(test)]
@@ -512,7 +527,8 @@ impl Writer {
         match &mut self.kind {
             WriterKind::Sqlite(writer) => writer.sweep(now, limit).await?,
             WriterKind::Postgres(writer) => {
-                let swept = writer.sweep(now, limit).await;
+                let silence = writer.silence();
+                let swept = silence.unless(writer.sweep(now, limit)).await;
                 swept.map_err(postgres::understood)?;
             }
             #[cfg(test)]
@@ -529,7 +545,8 @@ impl Writer {
         match &mut self.kind {
             WriterKind::Sqlite(writer) => writer.change_model(commit).await?,
             WriterKind::Postgres(writer) => {
-                let changed = writer.change_model(commit).await;
+                let silence = writer.silence();
+                let changed = silence.unless(writer.change_model(commit)).await;
                 return Ok(changed.map_err(postgres::understood)?);
             }
             #[cfg(test)]

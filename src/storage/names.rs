@@ -45,6 +45,16 @@ impl Names {
             .insert(tenant.clone(), row);
     }
 
+    /// Forgets all rows, since some of them may be gone.
+    pub(super) fn clear(&self) {
+        self.tenants
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clear();
+        self.actors.clear();
+        self.runs.clear();
+    }
+
     pub(super) fn actor(&self, tenant: TenantRow, actor: &Actor) -> Option<ActorRow> {
         self.actors.get(&(tenant, actor.clone()))
     }

@@ -115,6 +115,7 @@ impl Storage {
         }
         if forgets_all {
             inner.records.clear();
+            inner.names.clear();
         }
         if newest.revision != applying.revision() || forgets_all {
             inner.catalog.clear();

@@ -34,7 +34,7 @@ use crate::id::{EntityId, ModelKey, Tenant, TransactionId};
 use crate::model::{Lock, Schema};
 use crate::workflow::{ImportMode, Workflow};
 
-fn settings(place: Place) -> Settings {
+fn settings(place: DatabaseLocation) -> Settings {
     Settings {
         place,
         durability: Durability::Full,
@@ -49,8 +49,8 @@ fn settings(place: Place) -> Settings {
     }
 }
 
-fn place_of(database: &database::Database) -> Place {
-    Place::Server(Server {
+fn place_of(database: &database::Database) -> DatabaseLocation {
+    DatabaseLocation::Server(Server {
         url: database.url().into(),
         max_connections: 6,
         min_connections: 1,

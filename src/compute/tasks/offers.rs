@@ -13,7 +13,7 @@ use super::{
     spec::Labels,
     worker::{Channel, Worker},
 };
-use crate::callout::Tags;
+use crate::dispatch::Tags;
 use crate::id::Tenant;
 
 /// What one or more takers offer that have nothing to do.

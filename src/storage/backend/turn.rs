@@ -7,7 +7,8 @@ impl Writer {
     /// Has other processes that were overtaken wait until the next batch is written.
     pub(in crate::storage) async fn take_turn(&mut self) -> Result<(), Failure> {
         if let WriterKind::Postgres(writer) = &mut self.kind {
-            writer.take_turn().await?;
+            let silence = writer.silence();
+            silence.unless(writer.take_turn()).await?;
         }
         Ok(())
     }
@@ -15,7 +16,8 @@ impl Writer {
     /// Ends a turn in which nothing was written.
     pub(in crate::storage) async fn end_turn(&mut self) -> Result<(), Failure> {
         if let WriterKind::Postgres(writer) = &mut self.kind {
-            writer.end_turn().await?;
+            let silence = writer.silence();
+            silence.unless(writer.end_turn()).await?;
         }
         Ok(())
     }

@@ -23,6 +23,7 @@ mod record;
 mod run;
 mod scan_page;
 mod server;
+mod silence;
 mod statement;
 mod task;
 mod text;
@@ -32,7 +33,7 @@ mod writer;
 
 use std::{
     sync::{
-        LazyLock,
+        Arc, LazyLock,
         atomic::{AtomicBool, Ordering},
     },
     time::{Duration, Instant},
@@ -43,6 +44,7 @@ use sqlx::{
     migrate::{Migrate as _, Migrator},
 };
 use sqlx_postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
+use tokio::sync::watch;
 use tracing::warn;
 
 use super::{
@@ -55,6 +57,7 @@ use failure::Trouble;
 pub(super) use failure::understood;
 pub(super) use pulse::{Listener, Pulser};
 use server::Servers;
+use silence::Silence;
 pub(super) use writer::Writer;
 
 /// What brings a database up to date: the files of `migrations/`, by the build script.
@@ -87,6 +90,9 @@ const UNUSED: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct Postgres {
     reads: PgPool,
+    /// Older connections of the pool are not used.
+    since: Since,
+    silence: Silence,
     servers: Servers,
     durability: Durability,
     /// Whether the writer was given out.
@@ -117,8 +123,11 @@ impl Postgres {
             }
             tokio::time::sleep(PAUSE).await;
         };
+        let since = Since::now();
         let database = Self {
-            reads: pool(server, options, settings.durability),
+            reads: pool(server, options, settings.durability, since.clone()),
+            since,
+            silence: Silence::default(),
             servers,
             durability: settings.durability,
             writer_taken: AtomicBool::new(false),
@@ -140,7 +149,8 @@ impl Postgres {
             return None;
         }
         let (servers, reads) = (self.servers.clone(), self.reads.clone());
-        Some(Writer::new(servers, self.durability, reads))
+        let silence = self.silence.clone();
+        Some(Writer::new(servers, self.durability, reads, silence))
     }
 
     /// Appends a commit that holds nothing, stamped now: nothing will be stamped before it any more.
@@ -157,6 +167,26 @@ impl Postgres {
     pub(super) async fn close(&self, writer: Writer) {
         self.reads.close().await;
         writer.close().await;
+    }
+}
+
+/// From when on connections are known to lead to the server that takes writes.
+#[derive(Debug, Clone)]
+struct Since(Arc<watch::Sender<Instant>>);
+
+impl Since {
+    fn now() -> Self {
+        Self(Arc::new(watch::Sender::new(Instant::now())))
+    }
+
+    /// Connections that were made before are not used any more.
+    fn renew(&self) {
+        self.0.send_replace(Instant::now());
+    }
+
+    /// Whether a connection of that age may be used.
+    fn allows(&self, age: Duration) -> bool {
+        age <= self.0.borrow().elapsed()
     }
 }
 
@@ -202,7 +232,12 @@ async fn bring_up_to_date(connection: &mut PgConnection, migrate: Migrate) -> Re
     }
 }
 
-fn pool(server: &Server, options: PgConnectOptions, durability: Durability) -> PgPool {
+fn pool(
+    server: &Server,
+    options: PgConnectOptions,
+    durability: Durability,
+    since: Since,
+) -> PgPool {
     let most = server.max_connections.saturating_sub(BESIDE_READS).max(1);
     PgPoolOptions::new()
         .max_connections(most)
@@ -216,8 +251,12 @@ fn pool(server: &Server, options: PgConnectOptions, durability: Durability) -> P
         .max_lifetime(None)
         .test_before_acquire(false)
         .acquire_timeout(PATIENCE)
-        .before_acquire(|connection, meta| {
+        .before_acquire(move |connection, meta| {
+            let is_current = since.allows(meta.age);
             Box::pin(async move {
+                if !is_current {
+                    return Ok(false);
+                }
                 if meta.idle_for > UNUSED {
                     connection.ping().await?;
                 }

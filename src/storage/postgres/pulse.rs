@@ -12,10 +12,11 @@ use tokio::time::{sleep, timeout};
 use uuid::Uuid;
 
 use super::{
-    Postgres,
+    Postgres, Since,
     failure::{Trouble, without_answer},
     news::{News, RecordName},
     server::{self, Servers},
+    silence::Silence,
     writer,
 };
 use crate::clock::Timestamp;
@@ -56,6 +57,10 @@ pub(in crate::storage) struct Pulser {
     servers: Servers,
     durability: Durability,
     connection: Option<PgConnection>,
+    /// The connections that read, which follow this one to another server.
+    reads: PgPool,
+    since: Since,
+    silence: Silence,
     /// Whether it was connected before.
     was_connected: bool,
     /// Which process this is.
@@ -106,6 +111,9 @@ impl Postgres {
             servers: self.servers.clone(),
             durability: self.durability,
             connection: None,
+            reads: self.reads.clone(),
+            since: self.since.clone(),
+            silence: self.silence.clone(),
             was_connected: false,
             name: name.clone(),
             tenants: HashMap::new(),
@@ -125,6 +133,10 @@ impl Pulser {
     pub(in crate::storage) async fn pulse(&mut self, since: Sequence) -> Result<Pulse, Failure> {
         let pulse = timeout(PATIENCE, self.ask(since)).await;
         let pulse = pulse.unwrap_or_else(|_| Err(late()));
+        match &pulse {
+            Ok(_) => self.silence.answered(),
+            Err(_) => self.silence.failed(),
+        }
         pulse.map_err(|failure| self.failed(failure))
     }
 
@@ -133,6 +145,9 @@ impl Pulser {
         let asked = sqlx::query_as(PULSE).bind(since.0).bind(limit);
         let row: PulseRow = asked.fetch_one(self.connection().await?).await?;
         let lost = self.lost(row.server, since).await?;
+        if lost.is_some() {
+            self.tenants.clear();
+        }
         let mut news = News::default();
         let mut stored = Vec::new();
         for (text, seq) in row.news.iter().zip(row.news_of) {
@@ -288,11 +303,13 @@ impl Pulser {
     async fn connection(&mut self) -> Result<&mut PgConnection, Failure> {
         if self.connection.is_none() {
             let connected = self.servers.connect().await;
-            let (_, mut connection) = connected.map_err(away)?;
+            let (options, mut connection) = connected.map_err(away)?;
             server::prepare(&mut connection, self.durability).await?;
             if self.was_connected {
                 // It may be another server. What is seen there is there to stay.
                 writer::append_empty_link(&mut connection).await?;
+                self.reads.set_connect_options(options);
+                self.since.renew();
             }
             connection.execute(SESSION_PULSE).await?;
             self.was_connected = true;

@@ -1,9 +1,11 @@
 //! The servers of a URL: which of them takes writes, and whether it can be used.
 
-use std::str::FromStr as _;
+use std::{str::FromStr as _, time::Duration};
 
+use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use sqlx::{ConnectOptions as _, Connection as _, Executor as _};
 use sqlx_postgres::{PgConnectOptions, PgConnection};
+use tokio::time::{sleep, timeout};
 
 use super::{STATEMENTS_KEPT, failure::Trouble};
 use crate::storage::port::Durability;
@@ -15,6 +17,12 @@ const SESSION_RELAXED: &str = include_str!("sql/session_relaxed.sql");
 
 /// The oldest version that is supported, as the server numbers it.
 const OLDEST: i64 = 140_000;
+
+/// How long a server may take to answer, or to say that it cannot be used.
+const PATIENCE: Duration = Duration::from_millis(1_500);
+
+/// How much later each server is asked than the one before it in the URL.
+const STAGGER: Duration = Duration::from_millis(150);
 
 /// How each of the servers of a URL is reached.
 #[derive(Debug, Clone)]
@@ -35,17 +43,33 @@ impl Servers {
         options.collect::<Result<_, _>>().map(Self)
     }
 
-    /// The first server that can be used and takes writes, with a connection to it.
+    /// The first server that can be used and takes writes, with a connection to it. One that does
+    /// not answer keeps nobody from the next.
     pub(super) async fn connect(&self) -> Result<(PgConnectOptions, PgConnection), Trouble> {
-        let mut trouble = Trouble::Url("it names no host".to_owned());
-        for options in &self.0 {
-            match check(options).await {
-                Ok(connection) => return Ok((options.clone(), connection)),
-                Err(error) => trouble = error,
+        let mut asked: FuturesUnordered<_> = (0..).zip(&self.0).map(ask).collect();
+        let mut troubles = Vec::new();
+        while let Some((place, outcome)) = asked.next().await {
+            match outcome {
+                Ok(connection) => return Ok((self.0[place].clone(), connection)),
+                Err(trouble) => troubles.push((place, trouble)),
             }
         }
-        Err(trouble)
+        // The last one is the most likely to say what is wrong.
+        let last = troubles.into_iter().max_by_key(|(place, _)| *place);
+        let none = || Trouble::Url("it names no host".to_owned());
+        Err(last.map_or_else(none, |(_, trouble)| trouble))
     }
+}
+
+/// Asks a server, after those before it.
+async fn ask(
+    (place, options): (usize, &PgConnectOptions),
+) -> (usize, Result<PgConnection, Trouble>) {
+    let before = u32::try_from(place).unwrap_or(u32::MAX);
+    sleep(STAGGER.saturating_mul(before)).await;
+    let checked = timeout(PATIENCE, check(options)).await;
+    let late = || Err(Trouble::Absent(format!("no answer within {PATIENCE:?}")));
+    (place, checked.unwrap_or_else(|_| late()))
 }
 
 /// What is before the hosts of a URL, what is after them, and the hosts.

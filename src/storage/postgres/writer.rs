@@ -14,6 +14,7 @@ use super::{
     failure::without_answer,
     model,
     server::{self, Servers},
+    silence::Silence,
     upkeep,
 };
 use crate::clock::Timestamp;
@@ -68,6 +69,7 @@ pub(in crate::storage) struct Writer {
     turn: Turn,
     /// The connections that read, which go to the same server.
     reads: PgPool,
+    silence: Silence,
     texts: Texts,
 }
 
@@ -99,15 +101,26 @@ impl Named<'_> {
 }
 
 impl Writer {
-    pub(super) fn new(servers: Servers, durability: Durability, reads: PgPool) -> Self {
+    pub(super) fn new(
+        servers: Servers,
+        durability: Durability,
+        reads: PgPool,
+        silence: Silence,
+    ) -> Self {
         Self {
             servers,
             durability,
             connection: None,
             turn: Turn::No,
             reads,
+            silence,
             texts: Texts::default(),
         }
+    }
+
+    /// Whether the server answers, for those who wait for what this does.
+    pub(in crate::storage) fn silence(&self) -> Silence {
+        self.silence.clone()
     }
 
     async fn connection(&mut self) -> Result<&mut PgConnection, Failure> {

@@ -63,11 +63,25 @@ impl Connection {
         Self::on(client(address).await, metadata).await
     }
 
+    /// The same, where the server may be gone.
+    pub(crate) async fn try_open(address: SocketAddr) -> Option<Self> {
+        let channel = Channel::from_shared(format!("http://{address}")).expect("a URI");
+        let client = CloudEventsServiceClient::new(channel.connect().await.ok()?);
+        Self::try_on(client, &[]).await.ok()
+    }
+
     /// A stream on a channel that is there.
     pub(crate) async fn on(
         client: CloudEventsServiceClient<Channel>,
         metadata: &[(&'static str, &str)],
     ) -> Self {
+        Self::try_on(client, metadata).await.expect("a stream")
+    }
+
+    async fn try_on(
+        client: CloudEventsServiceClient<Channel>,
+        metadata: &[(&'static str, &str)],
+    ) -> Result<Self, Status> {
         let metadata: Vec<_> = metadata
             .iter()
             .map(|(name, value)| (*name, (*value).to_owned()))
@@ -77,12 +91,7 @@ impl Connection {
         let frames = ReceiverStream::new(frames).take_until(hang_up.clone().cancelled_owned());
         let mut request = Request::new(frames);
         add(&mut request, &metadata);
-        let mut inbound = client
-            .clone()
-            .start_streaming(request)
-            .await
-            .expect("a stream")
-            .into_inner();
+        let mut inbound = client.clone().start_streaming(request).await?.into_inner();
         let waiting = Waiting::default();
         let (other, unasked) = mpsc::unbounded_channel();
         let (end, ended) = oneshot::channel();
@@ -98,7 +107,7 @@ impl Connection {
             routes.lock().expect("no panic").clear();
             let _ = end.send(outcome);
         });
-        Self {
+        Ok(Self {
             client,
             metadata,
             outbox,
@@ -108,7 +117,7 @@ impl Connection {
             next: AtomicU64::new(1),
             hang_up,
             reader,
-        }
+        })
     }
 
     pub(crate) fn fresh_id(&self) -> String {

@@ -13,6 +13,7 @@ mod member;
 pub(crate) mod outside;
 pub(crate) mod postgres;
 pub(crate) mod provider;
+pub(crate) mod relay;
 mod rest;
 pub(crate) mod scene;
 pub(crate) mod schema;

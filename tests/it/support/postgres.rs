@@ -24,22 +24,13 @@ impl Postgres {
     }
 
     /// The same, with a setting of the server.
-    #[expect(clippy::print_stdout, reason = "a test that is skipped says why")]
     pub(crate) fn with(setting: &str) -> Option<Self> {
-        let Some(programs) = programs() else {
-            println!("SKIPPED: PostgreSQL is not installed (no initdb and pg_ctl)");
-            return None;
-        };
-        let folder = tempfile::tempdir().expect("a folder");
-        if is_super_user() {
-            chown(folder.path(), Some(NOBODY), Some(NOBODY)).expect("given away");
-        }
-        let port = free_port();
-        let server = Self {
-            port,
-            programs,
-            folder,
-        };
+        Self::within(tempfile::tempdir().expect("a folder"), setting)
+    }
+
+    /// The same, in a folder.
+    pub(crate) fn within(folder: tempfile::TempDir, setting: &str) -> Option<Self> {
+        let server = Self::none(folder)?;
         let data = server.data();
         server.run(
             "initdb",
@@ -47,23 +38,96 @@ impl Postgres {
                 "-D", &data, "-U", "postgres", "-A", "trust", "-N", "-E", "UTF8",
             ],
         );
-        let options = format!(
-            "-p {port} -k {} -c listen_addresses=127.0.0.1 -c {setting} -c timezone=UTC \
-             -c max_connections=400",
-            server.folder.path().display()
-        );
-        let log = server.folder.path().join("log").display().to_string();
+        server.begin(setting);
+        Some(server)
+    }
+
+    /// A standby of a server that is reached at a port, named `standby`.
+    pub(crate) fn standby_of(port: u16) -> Option<Self> {
+        let server = Self::none(tempfile::tempdir().expect("a folder"))?;
+        let primary = format!("host=127.0.0.1 port={port} user=postgres application_name=standby");
         server.run(
-            "pg_ctl",
+            "pg_basebackup",
             &[
-                "-D", &data, "-w", "-t", "60", "-l", &log, "-o", &options, "start",
+                "-d",
+                &primary,
+                "-D",
+                &server.data(),
+                "-R",
+                "-c",
+                "fast",
+                "-N",
             ],
         );
+        server.begin("fsync=off");
         Some(server)
+    }
+
+    /// What is not there yet.
+    #[expect(clippy::print_stdout, reason = "a test that is skipped says why")]
+    fn none(folder: tempfile::TempDir) -> Option<Self> {
+        let Some(programs) = programs() else {
+            println!("SKIPPED: PostgreSQL is not installed (no initdb and pg_ctl)");
+            return None;
+        };
+        if is_super_user() {
+            chown(folder.path(), Some(NOBODY), Some(NOBODY)).expect("given away");
+        }
+        Some(Self {
+            port: free_port(),
+            programs,
+            folder,
+        })
+    }
+
+    fn begin(&self, setting: &str) {
+        let options = format!(
+            "-p {} -k {} -c listen_addresses=127.0.0.1 -c {setting} -c timezone=UTC \
+             -c max_connections=400",
+            self.port,
+            self.folder.path().display()
+        );
+        let log = self.folder.path().join("log").display().to_string();
+        self.run(
+            "pg_ctl",
+            &[
+                "-D",
+                &self.data(),
+                "-w",
+                "-t",
+                "60",
+                "-l",
+                &log,
+                "-o",
+                &options,
+                "start",
+            ],
+        );
+    }
+
+    /// Makes a standby a server that takes writes.
+    pub(crate) fn promote(&self) {
+        let data = self.data();
+        self.run("pg_ctl", &["-D", &data, "-w", "-t", "60", "promote"]);
+    }
+
+    /// Ends it as a crash does.
+    pub(crate) fn kill(&self) {
+        let file = self.folder.path().join("data/postmaster.pid");
+        let text = std::fs::read_to_string(file).expect("a running server");
+        let id = text.lines().next().expect("a number");
+        let status = Command::new("kill").args(["-KILL", id]).status();
+        assert!(status.expect("kill runs").success());
     }
 
     /// Executes statements in its database.
     pub(crate) fn execute(&self, text: &str) -> String {
+        self.try_execute(text)
+            .unwrap_or_else(|error| panic!("{text}: {error}"))
+    }
+
+    /// The same, where the server may be away.
+    pub(crate) fn try_execute(&self, text: &str) -> Result<String, String> {
         let port = self.port.to_string();
         let place = [
             "-h",
@@ -81,15 +145,11 @@ impl Postgres {
             .args(["-c", text])
             .output();
         let done = done.expect("psql runs");
-        assert!(
-            done.status.success(),
-            "{}",
-            String::from_utf8_lossy(&done.stderr)
-        );
-        String::from_utf8(done.stdout)
-            .expect("text")
-            .trim()
-            .to_owned()
+        if !done.status.success() {
+            return Err(String::from_utf8_lossy(&done.stderr).into_owned());
+        }
+        let text = String::from_utf8(done.stdout).expect("text");
+        Ok(text.trim().to_owned())
     }
 
     /// Ends and starts it again, so that all connections are lost.

@@ -1,0 +1,257 @@
+//! A standby takes over from a primary that was killed (STORAGE.md §13.8).
+
+use std::{
+    collections::HashSet,
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+use tokio::time::{sleep, timeout};
+
+use crate::support::{
+    Connection, PATIENCE, Rest, Server, backend, create, get, locked_model,
+    lossy::try_call,
+    new_entity, payload_of,
+    postgres::Postgres,
+    relay::{Passage, Relay},
+    request,
+};
+
+/// How many positions the first commit on another server leaves out.
+const SKIPPED: i64 = 1 << 30;
+
+/// A service over a primary and its standby.
+fn service(primary: &Postgres, standby: &Postgres) -> Server {
+    let url = format!(
+        "postgres://postgres@127.0.0.1:{},127.0.0.1:{}/postgres?sslmode=disable",
+        primary.port, standby.port
+    );
+    Server::on_disk(&[
+        ("CYODA_STORAGE_BACKEND", "postgres"),
+        ("CYODA_POSTGRES_URL", url.as_str()),
+    ])
+}
+
+fn migrate(primary: &Postgres) {
+    backend::migrate(&format!(
+        "postgres://postgres@127.0.0.1:{}/postgres?sslmode=disable",
+        primary.port
+    ));
+}
+
+/// Waits until something holds.
+async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    let begun = Instant::now();
+    while !holds().await {
+        assert!(begun.elapsed() < PATIENCE, "{what}");
+        sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// The changes of a feed up to one of a transaction: position, entity and transaction.
+async fn feed(connection: &Connection, last: &str) -> Vec<(i64, String, String)> {
+    let all = request(
+        "EntityChangesSubscribeRequest",
+        &connection.fresh_id(),
+        json!({"fromSequence": 0}),
+    );
+    let mut answers = connection.begin(all).await;
+    let mut changes = Vec::new();
+    loop {
+        let next = timeout(PATIENCE, answers.recv()).await;
+        let change = payload_of(&next.expect("a change in time").expect("a change"));
+        assert_eq!(change["success"], true, "{change}");
+        let text = |name: &str| change[name].as_str().expect("a text").to_owned();
+        let transaction = text("transactionId");
+        let is_last = transaction == last;
+        changes.push((
+            change["sequence"].as_i64().expect("a number"),
+            text("entityId"),
+            transaction,
+        ));
+        if is_last {
+            return changes;
+        }
+    }
+}
+
+/// What was acknowledged: the entity and the transaction.
+type Acknowledged = Arc<Mutex<Vec<(String, String)>>>;
+
+fn of(answer: &Value) -> (String, String) {
+    let info = &answer["transactionInfo"];
+    let text = |value: &Value| value.as_str().expect("an id").to_owned();
+    (text(&info["entityIds"][0]), text(&info["transactionId"]))
+}
+
+/// Creates entities until it is aborted.
+async fn write(connection: Connection, model: Value, acknowledged: Acknowledged) {
+    loop {
+        let payload = new_entity(&model, &json!({"n": 1}));
+        let answer = try_call(&connection, "EntityCreateRequest", payload, None).await;
+        let answer = answer.expect("the service stays");
+        if answer["success"] == true {
+            acknowledged.lock().expect("no panic").push(of(&answer));
+        } else {
+            sleep(Duration::from_millis(5)).await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[expect(clippy::print_stdout, reason = "the time it takes can be looked at")]
+async fn nothing_acknowledged_is_lost_when_a_synchronous_standby_takes_over() {
+    let Some(primary) = Postgres::start() else {
+        return;
+    };
+    migrate(&primary);
+    let standby = Postgres::standby_of(primary.port).expect("it is installed");
+    primary.execute("alter system set synchronous_standby_names = 'standby'");
+    primary.execute("select pg_reload_conf()");
+    until("the standby is synchronous", async || {
+        primary.execute("select sync_state from pg_stat_replication") == "sync"
+    })
+    .await;
+    let servers = [service(&primary, &standby), service(&primary, &standby)];
+    let model = locked_model(&servers[0].connect().await, "m", json!({"n": 1})).await;
+    let acknowledged = Acknowledged::default();
+    let count = || acknowledged.lock().expect("no panic").len();
+    let mut writing = Vec::new();
+    for server in servers.iter().chain(&servers) {
+        let (connection, model) = (server.connect().await, model.clone());
+        let work = write(connection, model, Arc::clone(&acknowledged));
+        writing.push(tokio::spawn(work));
+    }
+    until("something is written", async || count() > 100).await;
+    primary.kill();
+    let before = count();
+    standby.promote();
+    let promoted = Instant::now();
+    until("something is written again", async || {
+        count() > before + 100
+    })
+    .await;
+    let again = promoted.elapsed();
+    writing.iter().for_each(tokio::task::JoinHandle::abort);
+    let mut feeds = Vec::new();
+    let last = of(&servers[0]
+        .connect()
+        .await
+        .ok("EntityCreateRequest", new_entity(&model, &json!({"n": 2})))
+        .await);
+    for server in &servers {
+        let connection = server.connect().await;
+        feeds.push(feed(&connection, &last.1).await);
+        get(&connection, &last.0).await;
+    }
+    assert_eq!(feeds[0], feeds[1]);
+    assert!(feeds[0].is_sorted_by(|one, next| one.0 < next.0));
+    let there: HashSet<_> = feeds[0]
+        .iter()
+        .map(|change| (&change.1, &change.2))
+        .collect();
+    let acknowledged = acknowledged.lock().expect("no panic").clone();
+    for (entity, transaction) in &acknowledged {
+        assert!(there.contains(&(entity, transaction)), "{entity} is lost");
+    }
+    let skips = feeds[0]
+        .windows(2)
+        .filter(|pair| pair[1].0 - pair[0].0 > SKIPPED / 2);
+    assert_eq!(
+        skips.count(),
+        1,
+        "the first commit of the new primary skips positions"
+    );
+    for server in &servers {
+        assert!(!said(server).contains("lacks commits"), "nothing is missed");
+    }
+    println!(
+        "{} acknowledged creates, none lost; written again {again:.1?} after the promotion",
+        acknowledged.len()
+    );
+}
+
+fn said(server: &Server) -> String {
+    server.log.lock().expect("no panic").join("\n")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_standby_lacks_is_said_and_no_position_is_used_twice() {
+    let Some(primary) = Postgres::start() else {
+        return;
+    };
+    migrate(&primary);
+    let relay = Relay::to(Some(primary.port)).await;
+    let port = relay.port;
+    let standby = tokio::task::spawn_blocking(move || Postgres::standby_of(port));
+    let standby = standby.await.expect("no panic").expect("it is installed");
+    let servers = [service(&primary, &standby), service(&primary, &standby)];
+    let (one, other) = (servers[0].connect().await, servers[1].connect().await);
+    let model = locked_model(&one, "m", json!({"n": 1})).await;
+    let kept = create(&one, &model, json!({"n": 1})).await;
+    let place = primary.execute("select pg_current_wal_flush_lsn()");
+    until("the standby has caught up", async || {
+        let text = format!("select pg_last_wal_replay_lsn() >= '{place}'");
+        standby.execute(&text) == "t"
+    })
+    .await;
+    let newest = primary.execute("select max(seq) from \"commit\"");
+    relay.set(Passage::Silent);
+    let change = json!({"dataFormat": "JSON", "payload": {"entityId": kept, "data": {"n": 2}}});
+    one.ok("EntityUpdateRequest", change).await;
+    let lost = of(&other
+        .ok("EntityCreateRequest", new_entity(&model, &json!({"n": 3})))
+        .await);
+    for connection in [&one, &other] {
+        assert_eq!(get(connection, &kept).await["data"]["n"], 2);
+        assert_eq!(get(connection, &lost.0).await["data"]["n"], 3);
+    }
+    let known: i64 = primary
+        .execute("select max(seq) from \"commit\"")
+        .parse()
+        .expect("a number");
+    primary.kill();
+    standby.promote();
+    for (server, connection) in servers.iter().zip([&one, &other]) {
+        until("the entity is read as the standby has it", async || {
+            let read = connection
+                .call("EntityGetRequest", json!({"entityId": kept}))
+                .await;
+            if read["success"] == true {
+                assert_eq!(read["payload"]["data"]["n"], 1, "the change is lost");
+            }
+            read["success"] == true
+        })
+        .await;
+        let gone = json!({"entityId": lost.0});
+        let gone = connection.fails("EntityGetRequest", gone).await;
+        assert_eq!(gone, "ENTITY_NOT_FOUND");
+        let said = said(server);
+        let line = said.lines().find(|line| line.contains("lacks commits"));
+        let line = line.expect("the loss is logged");
+        let from = newest.parse::<i64>().expect("a number") + 1;
+        assert!(
+            line.contains(&format!("from={from}")) && line.contains(&format!("until={known}")),
+            "{line}"
+        );
+        let metrics = Rest::new(server.admin).get("/metrics").await.text;
+        let count = metrics
+            .lines()
+            .find_map(|line| line.strip_prefix("interlock_positions_lost_total "));
+        let expected = (known - from + 1).to_string();
+        assert_eq!(count, Some(expected.as_str()));
+    }
+    let mut last = lost;
+    for (n, connection) in [&one, &other].into_iter().enumerate() {
+        let again = new_entity(&model, &json!({"n": n}));
+        last = of(&connection.ok("EntityCreateRequest", again).await);
+        get(&one, &last.0).await;
+        get(&other, &last.0).await;
+    }
+    let feeds = [feed(&one, &last.1).await, feed(&other, &last.1).await];
+    assert_eq!(feeds[0], feeds[1]);
+    for change in &feeds[0][1..] {
+        assert!(change.0 > known + SKIPPED / 2, "{change:?} after {known}");
+    }
+}
