@@ -1,0 +1,287 @@
+//! Tests that take long over `PostgreSQL`. They run there in the long form only.
+
+/// The variable that asks for the long form.
+pub(crate) const VARIABLE: &str = "INTERLOCK_TEST_LONG";
+
+/// Names, and the seconds of one run over `PostgreSQL` in a debug build on two cores: four at once,
+/// beside compilers. Alone they take a third of it.
+pub(crate) const LONG: &[(&str, u32)] = &[
+    (
+        "adaptive::a_path_that_is_searched_often_gets_an_index_and_loses_it_when_it_is_not",
+        10,
+    ),
+    ("adaptive::indexes_can_be_switched_off", 9),
+    (
+        "adaptive::one_that_a_crash_interrupted_is_filled_to_its_end_while_writes_go_on",
+        12,
+    ),
+    (
+        "adaptive::what_tells_entities_apart_gets_it_and_what_does_not_does_not",
+        11,
+    ),
+    (
+        "attack::hostile_patterns_and_conditions_end_in_bounded_time",
+        15,
+    ),
+    (
+        "attacked::bounds::a_hundred_patterns_are_refused_beside_an_innocent_client",
+        11,
+    ),
+    (
+        "attacked::bounds::a_list_of_a_hundred_thousand_ends_in_an_answer",
+        10,
+    ),
+    (
+        "batch_by_curl::a_batch_is_run_repaired_and_finished_with_curl_alone",
+        9,
+    ),
+    (
+        "clients::many_that_ask_for_tokens_do_not_keep_others_from_their_work",
+        14,
+    ),
+    (
+        "durability::every_acknowledged_write_survives_kill_nine_whole",
+        27,
+    ),
+    (
+        "execution::a_run_that_was_killed_after_its_commit_goes_on_by_itself",
+        18,
+    ),
+    ("expensive::a_long_list_is_looked_up", 9),
+    (
+        "expensive::patterns_that_are_too_large_are_refused_with_their_limit",
+        13,
+    ),
+    (
+        "feed::a_consumer_of_server_sent_events_that_is_killed_twenty_times_hears_everything_once",
+        26,
+    ),
+    (
+        "feed::a_consumer_that_is_killed_twenty_times_under_load_hears_everything_once",
+        28,
+    ),
+    (
+        "feed::a_feed_can_be_resumed_after_any_sequence_also_inside_a_commit",
+        10,
+    ),
+    (
+        "feed::a_reader_that_does_not_read_is_disconnected_costs_little_and_can_go_on",
+        19,
+    ),
+    (
+        "feed::a_thousand_that_wait_cost_little_and_all_of_them_are_told",
+        13,
+    ),
+    (
+        "feed::what_was_told_is_there_after_kill_nine_and_the_feed_goes_on",
+        8,
+    ),
+    (
+        "guesses::a_right_secret_forgets_the_wrong_ones_before_it",
+        9,
+    ),
+    (
+        "guesses::unknown_names_and_wrong_secrets_do_not_keep_clients_from_tokens",
+        12,
+    ),
+    (
+        "guesses::wrong_guesses_lock_out_their_address_and_nobody_else",
+        10,
+    ),
+    (
+        "history::reads_of_any_time_agree_with_the_history_of_a_thousand_versions",
+        27,
+    ),
+    ("hostile::operands_and_paths_are_no_code", 38),
+    ("hostile::patterns_cost_neither_endless_time_nor_memory", 8),
+    (
+        "hostile::thousands_of_leaves_are_taken_whatever_they_are",
+        61,
+    ),
+    (
+        "housekeeping::ended_runs_are_removed_after_their_time_with_their_histories_and_keys",
+        13,
+    ),
+    ("idempotency::every_operation_that_writes_is_done_once", 9),
+    (
+        "idempotency::outcomes_survive_kill_nine_if_and_only_if_the_work_does",
+        12,
+    ),
+    ("identity::the_signing_key_may_be_the_base64_of_a_pem", 35),
+    ("incidents::a_crash_continues_the_count", 14),
+    (
+        "incidents::a_run_whose_form_cannot_be_read_stops_after_twenty_tries_and_resumes_when_it_is_retried",
+        13,
+    ),
+    (
+        "index::what_indexes_find_is_what_a_walk_over_everything_finds",
+        60,
+    ),
+    (
+        "killed_managers::every_item_of_a_folder_is_started_once_however_often_the_server_is_killed",
+        90,
+    ),
+    (
+        "killed_managers::every_item_of_the_store_is_started_once_however_often_the_server_is_killed",
+        72,
+    ),
+    (
+        "killed_runs::every_run_ends_as_its_document_says_however_often_the_server_is_killed",
+        69,
+    ),
+    (
+        "killed_sagas::a_saga_leaves_all_or_nothing_however_often_the_server_is_killed",
+        51,
+    ),
+    (
+        "large::large_documents_of_one_tenant_do_not_hold_up_another",
+        28,
+    ),
+    ("live::a_reader_that_does_not_read_costs_little", 33),
+    (
+        "live::a_set_kept_by_a_consumer_that_is_killed_often_is_what_a_search_finds",
+        18,
+    ),
+    (
+        "live::what_was_told_is_there_after_kill_nine_and_it_goes_on",
+        11,
+    ),
+    (
+        "manager_folder::what_a_person_writes_during_ticks_is_kept_and_nothing_is_started_twice",
+        8,
+    ),
+    (
+        "manager_runs::a_tick_is_cancelled_and_what_it_has_started_stays",
+        12,
+    ),
+    (
+        "manager_runs::a_tick_that_a_crash_interrupts_is_resumed_and_starts_nothing_twice",
+        8,
+    ),
+    (
+        "manager_ticks::large_managers_are_ticked_within_bounds_of_memory",
+        46,
+    ),
+    (
+        "manager_ticks::very_many_managers_of_a_tenant_do_not_hold_up_those_of_another",
+        77,
+    ),
+    (
+        "matrix::every_operation_is_closed_to_who_may_not_through_every_door",
+        54,
+    ),
+    (
+        "member::a_member_that_floods_is_served_and_memory_stays_bounded",
+        19,
+    ),
+    (
+        "method::compressed_messages_are_taken_and_bombs_are_not",
+        10,
+    ),
+    (
+        "saga_secrets::a_secret_of_the_command_line_is_found_nowhere",
+        24,
+    ),
+    (
+        "search::a_long_search_stops_when_nobody_wants_it_and_holds_nobody_up",
+        8,
+    ),
+    (
+        "search::whatever_search_begins_after_an_answer_sees_what_was_answered_also_under_load",
+        37,
+    ),
+    (
+        "secrets::no_secret_is_in_anything_that_is_printed_answered_or_kept",
+        15,
+    ),
+    (
+        "snapshots::a_cancelled_search_stops_at_once_and_has_no_result",
+        35,
+    ),
+    (
+        "snapshots::results_have_the_order_of_a_direct_search_however_many_there_are",
+        167,
+    ),
+    (
+        "snapshots::searches_that_a_crash_interrupts_find_the_same_after_it",
+        108,
+    ),
+    ("snapshots::the_same_is_told_in_the_words_of_rest", 9),
+    (
+        "snapshots::two_hundred_searches_at_once_all_succeed_while_writes_go_on",
+        63,
+    ),
+    ("sorting::a_walk_over_an_index_sorts_as_sorting_does", 51),
+    (
+        "sorting::a_walk_over_large_documents_goes_on_where_a_part_ends",
+        8,
+    ),
+    ("starts::a_run_that_never_ends_by_itself_is_ended", 9),
+    ("steps::a_failed_step_is_retried_as_its_policy_says", 9),
+    (
+        "steps::a_transition_is_looked_up_by_the_outcome_and_then_along_the_chain",
+        8,
+    ),
+    (
+        "steps::signals_have_a_type_of_the_clients_and_a_bounded_number",
+        42,
+    ),
+    ("stream::a_streamed_answer_can_be_cancelled", 13),
+    ("tasks::a_lease_is_kept_over_a_crash_until_it_ends", 10),
+    (
+        "tenancy::nobody_can_tell_what_is_anothers_from_what_is_not_there",
+        137,
+    ),
+    (
+        "timer_trail::a_fire_that_a_restart_completes_is_told_as_fired_once",
+        10,
+    ),
+    (
+        "timers::a_timer_whose_transition_has_gone_from_the_definition_is_dropped",
+        14,
+    ),
+    (
+        "timers::what_a_timer_began_before_a_crash_is_still_done_for_whoever_armed_it",
+        9,
+    ),
+    (
+        "triggers::a_crash_in_the_middle_of_a_backlog_misses_no_event_and_starts_none_twice",
+        33,
+    ),
+    (
+        "triggers::a_thousand_live_runs_hold_the_rest_of_a_backlog_back",
+        29,
+    ),
+    (
+        "trusted_keys::there_are_no_trusted_keys_while_authentication_is_mocked",
+        9,
+    ),
+    ("trusted_keys::what_makes_no_sense_is_refused", 8),
+    (
+        "turns::a_long_backlog_of_one_tenant_delays_neither_the_start_nor_another_tenant",
+        22,
+    ),
+    (
+        "turns::timers_on_a_silent_member_delay_no_timer_of_another_tenant",
+        8,
+    ),
+    ("unique_keys::claims_survive_kill_nine", 16),
+    (
+        "unique_keys::joined_writes_count_with_the_transaction_they_join",
+        9,
+    ),
+    (
+        "unique_keys::what_processors_write_is_checked_in_every_mode",
+        16,
+    ),
+    ("workers::a_task_that_does_not_exist_is_not_found", 9),
+    (
+        "workers::a_worker_is_registered_listed_drained_and_removed",
+        8,
+    ),
+    ("workers::a_worker_waits_for_tasks_as_long_as_it_says", 9),
+    (
+        "workers::repeats_with_an_idempotency_key_are_answered_and_not_done_again",
+        8,
+    ),
+];
