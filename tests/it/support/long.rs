@@ -32,6 +32,10 @@ pub(crate) const LONG: &[(&str, u32)] = &[
         10,
     ),
     (
+        "attacked::bounds::many_transitions_leave_small_decision_records",
+        13,
+    ),
+    (
         "batch_by_curl::a_batch_is_run_repaired_and_finished_with_curl_alone",
         9,
     ),
@@ -108,10 +112,30 @@ pub(crate) const LONG: &[(&str, u32)] = &[
         12,
     ),
     ("identity::the_signing_key_may_be_the_base64_of_a_pem", 35),
+    (
+        "incidents::a_cancel_ends_a_run_that_cannot_be_read_and_its_parent_goes_on",
+        11,
+    ),
     ("incidents::a_crash_continues_the_count", 14),
     (
         "incidents::a_run_whose_form_cannot_be_read_stops_after_twenty_tries_and_resumes_when_it_is_retried",
         13,
+    ),
+    (
+        "incidents::a_timer_that_cannot_be_read_stops_and_is_fired_or_dropped_by_an_operator",
+        15,
+    ),
+    (
+        "incidents::an_advance_that_panics_stops_after_three_panics_and_others_go_on",
+        8,
+    ),
+    (
+        "incidents::incidents_are_their_tenants_and_for_administrators",
+        14,
+    ),
+    (
+        "incidents::schedules_and_triggers_that_fail_stop_and_are_resumed",
+        14,
     ),
     (
         "index::what_indexes_find_is_what_a_walk_over_everything_finds",
@@ -178,9 +202,55 @@ pub(crate) const LONG: &[(&str, u32)] = &[
         "method::compressed_messages_are_taken_and_bombs_are_not",
         10,
     ),
+    ("rows::row_11_1_a_sort_below_an_array_is_refused", 11),
+    ("rows::row_11_2_a_date_alone_is_its_midnight", 11),
+    (
+        "rows::row_11_3_is_null_below_an_absent_array_holds_in_cyoda",
+        11,
+    ),
+    (
+        "rows::row_11_3_is_null_below_an_absent_array_opens_a_guard_in_cyoda",
+        9,
+    ),
+    (
+        "rows::row_12_1_disabled_transitions_are_listed_in_cyoda",
+        10,
+    ),
+    (
+        "rows::row_12_2_previous_transition_is_the_requested_one_in_cyoda",
+        9,
+    ),
+    (
+        "rows::row_12_3_json_patch_is_refused_before_its_body_in_cyoda",
+        9,
+    ),
+    ("rows::row_7_1_async_result_is_refused_in_cyoda", 9),
+    ("rows::row_7_2_crossover_is_refused_in_cyoda", 9),
+    ("rows::row_7_3_a_retry_policy_is_one_of_two_in_cyoda", 9),
+    (
+        "rows::row_7_4_an_internalized_processor_fails_when_it_would_run_in_cyoda",
+        10,
+    ),
+    (
+        "rows::row_7_5_a_criterion_that_is_not_known_fails_the_run_in_cyoda",
+        9,
+    ),
+    (
+        "rows::row_8_1_manual_and_scheduled_exclude_each_other_in_known_words",
+        9,
+    ),
+    ("rows::row_8_2_a_schedule_has_one_of_two_in_known_words", 8),
+    (
+        "rows::row_8_3_a_scheduled_transition_by_name_is_refused_in_known_words",
+        9,
+    ),
     (
         "saga_secrets::a_secret_of_the_command_line_is_found_nowhere",
         24,
+    ),
+    (
+        "saga_secrets::a_secret_of_the_operator_is_found_nowhere",
+        19,
     ),
     (
         "search::a_long_search_stops_when_nobody_wants_it_and_holds_nobody_up",
@@ -259,7 +329,7 @@ pub(crate) const LONG: &[(&str, u32)] = &[
     ("trusted_keys::what_makes_no_sense_is_refused", 8),
     (
         "turns::a_long_backlog_of_one_tenant_delays_neither_the_start_nor_another_tenant",
-        22,
+        96,
     ),
     (
         "turns::timers_on_a_silent_member_delay_no_timer_of_another_tenant",
