@@ -144,10 +144,8 @@ impl Writer {
 /// Prints how many rows a second each way writes.
 #[expect(clippy::print_stdout, reason = "that is what it is for")]
 pub(crate) async fn measure(span: Duration) {
-    let Some(server) = Postgres::with("fsync=on") else {
-        return;
-    };
-    let url = format!("postgres://postgres@127.0.0.1:{}/postgres", server.port);
+    let server = Postgres::with("-c fsync=on");
+    let url = server.url("postgres");
     println!("creates a second in PostgreSQL, by rows in a batch\n");
     println!("| writers | way | 1 | 16 | 256 |\n|---|---|---|---|---|");
     for writers in [1, 3] {

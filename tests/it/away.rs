@@ -42,9 +42,8 @@ struct Scene {
 }
 
 impl Scene {
-    /// None if `PostgreSQL` is not installed.
-    async fn start() -> Option<Self> {
-        Some(Self::over(Postgres::start()?).await)
+    async fn start() -> Self {
+        Self::over(Postgres::start()).await
     }
 
     async fn over(postgres: Postgres) -> Self {
@@ -116,9 +115,7 @@ fn assert_unavailable(answer: &Value) {
 #[tokio::test(flavor = "multi_thread")]
 #[expect(clippy::print_stdout, reason = "the time it takes can be looked at")]
 async fn nothing_is_read_or_written_while_the_database_is_away() {
-    let Some(scene) = Scene::start().await else {
-        return;
-    };
+    let scene = Scene::start().await;
     for passage in [Passage::Cut, Passage::Silent] {
         scene.is_well_again().await;
         // It is in the cache.
@@ -162,9 +159,7 @@ async fn nothing_is_read_or_written_while_the_database_is_away() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_create_whose_answer_is_lost_is_answered_as_it_was() {
-    let Some(scene) = Scene::start().await else {
-        return;
-    };
+    let scene = Scene::start().await;
     for n in 10..20 {
         scene.relay.play(Trick::LoseAnswer);
         let made = scene.create(n).await;
@@ -182,9 +177,7 @@ async fn a_create_whose_answer_is_lost_is_answered_as_it_was() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_create_that_arrives_after_its_connection_was_lost_is_never_written() {
-    let Some(scene) = Scene::start().await else {
-        return;
-    };
+    let scene = Scene::start().await;
     for n in 10_i64..14 {
         let delay = Duration::from_millis(200 * (n.unsigned_abs() - 9));
         scene.relay.play(Trick::DelayRequest(delay));
@@ -204,9 +197,7 @@ async fn a_create_that_arrives_after_its_connection_was_lost_is_never_written() 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_outcome_is_unknown_only_while_the_database_cannot_be_asked() {
-    let Some(scene) = Scene::start().await else {
-        return;
-    };
+    let scene = Scene::start().await;
     scene.is_well_again().await;
     let made = new_entity(&scene.model, &json!({"n": 30}));
     scene.relay.play(Trick::LoseAnswer);
@@ -232,9 +223,7 @@ async fn an_outcome_is_unknown_only_while_the_database_cannot_be_asked() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_process_that_was_frozen_reads_what_is_new_and_its_late_write_is_refused() {
-    let Some(scene) = Scene::start().await else {
-        return;
-    };
+    let scene = Scene::start().await;
     let port = scene.postgres.port;
     let other = tokio::task::block_in_place(|| service(port));
     let other = other.connect().await;
@@ -301,9 +290,7 @@ async fn writes_are_refused_while_the_disk_of_the_database_is_full_and_reads_are
         println!("SKIPPED: no file system can be mounted here");
         return;
     }
-    let Some(postgres) = Postgres::start() else {
-        return;
-    };
+    let postgres = Postgres::start();
     backend::migrate(&url(postgres.port));
     // The tables are on a small disk, the log of the database is not.
     let place = folder.path().display();
@@ -367,9 +354,7 @@ fn refusal(url: &str) -> String {
 
 #[test]
 fn a_wrong_password_and_a_server_that_is_too_old_are_named_at_the_start() {
-    let Some(server) = Postgres::start() else {
-        return;
-    };
+    let server = Postgres::start();
     let port = server.port;
     server.execute("create role guest login superuser password 'right'");
     let rules = server.execute("show hba_file");

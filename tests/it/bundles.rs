@@ -151,14 +151,21 @@ async fn a_bundle_is_answered_as_it_was_sent_and_outlives_a_restart() {
         (&replaced["change"], &replaced["version"]),
         (&json!("replaced"), &json!(2))
     );
-    // Nothing on the disk has either value in the clear; the key is readable by its owner only.
+    // Nothing that is stored has either value in the clear.
     server.kill();
-    let names = files_below(&server.folder());
-    for path in &names {
-        let bytes = fs::read(path).expect("readable");
+    for path in files_below(&server.stored_files()) {
+        let bytes = fs::read(&path).expect("readable");
         let text = String::from_utf8_lossy(&bytes);
         assert!(!text.contains("sk_test_"), "{}", path.display());
     }
+}
+
+#[tokio::test]
+async fn the_key_beside_a_database_file_is_readable_by_its_owner_only() {
+    let server = Server::on_disk(&[]);
+    let connection = server.connect().await;
+    connection.ok("BundleApplyRequest", shop()).await;
+    let names = files_below(&server.folder());
     let key = names
         .iter()
         .find(|path| path.extension().is_some_and(|it| it == "key"));

@@ -1,8 +1,7 @@
 //! What operators see and limit of runs: metrics, retention, stored bytes (`runs.md` §9, §11).
 
-use std::{path::Path, time::Instant};
+use std::time::Instant;
 
-use rusqlite::Connection as Database;
 use serde_json::{Value, json};
 
 use crate::support::{Connection, PATIENCE, Rest, Server, code};
@@ -93,16 +92,9 @@ async fn metrics_count_runs_that_start_that_are_open_and_that_end() {
 }
 
 /// How many rows the tables of runs have.
-fn rows(data: &Path) -> Vec<i64> {
-    let database = Database::open(data).expect("a database");
-    let tables = ["run", "run_event", "run_key", "task"];
-    let count = |table: &str| {
-        let text = format!("select count(*) from {table}");
-        database
-            .query_row(&text, [], |row| row.get(0))
-            .expect("a number")
-    };
-    tables.map(count).to_vec()
+fn rows(server: &Server) -> [String; 4] {
+    let count = |table: &str| server.stored(&format!("select count(*) from {table}"));
+    ["run", "run_event", "run_key", "task"].map(count)
 }
 
 #[tokio::test]
@@ -151,8 +143,8 @@ async fn ended_runs_are_removed_after_their_time_with_their_histories_and_keys()
     );
     until_waiting(&connection, again["runId"].as_str().expect("an id")).await;
     server.kill();
-    let rows = rows(&server.folder().join(".local/share/interlock/interlock.db"));
-    assert_eq!((rows[0], rows[2], rows[3]), (2, 4, 2), "{rows:?}");
+    let [runs, _, keys, tasks] = rows(&server);
+    assert_eq!([runs, keys, tasks], ["2", "4", "2"]);
     server.restart();
     let connection = server.connect().await;
     let taken = signal(&connection, "mine", json!(1)).await;

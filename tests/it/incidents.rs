@@ -1,9 +1,8 @@
 //! Work that fails too often stops, is listed, and is retried or cancelled by an operator
 //! (`runs.md` §11).
 
-use std::{path::PathBuf, time::Instant};
+use std::time::Instant;
 
-use rusqlite::Connection as Database;
 use serde_json::{Value, json};
 
 use crate::support::{
@@ -61,27 +60,10 @@ async fn until_incident(connection: &Connection) -> Value {
     }
 }
 
-fn path(server: &Server) -> PathBuf {
-    server.folder().join(".local/share/interlock/interlock.db")
-}
-
-/// Changes the database of a service that does not run.
-fn change(server: &Server, text: &str) {
-    let database = Database::open(path(server)).expect("a database");
-    let changed = database.execute_batch(text);
-    changed.expect(text);
-}
-
-fn stored(server: &Server, text: &str) -> String {
-    let database = Database::open(path(server)).expect("a database");
-    let found = database.query_row(text, [], |row| row.get(0));
-    found.expect(text)
-}
-
 /// Makes the forms of all definitions unreadable; what undoes that.
 fn break_forms(server: &Server) -> String {
-    let body = stored(server, "select body from record where kind = 2");
-    change(server, "update record set body = '{}' where kind = 2");
+    let body = server.stored("select body from record where kind = 2");
+    server.change_stored("update record set body = '{}' where kind = 2");
     format!(
         "update record set body = '{}' where kind = 2",
         body.replace('\'', "''")
@@ -130,7 +112,7 @@ async fn a_run_whose_form_cannot_be_read_stops_after_twenty_tries_and_resumes_wh
     let again = until_incident(&connection).await;
     assert_eq!(again["tries"], 20);
     server.kill();
-    change(&server, &mend);
+    server.change_stored(&mend);
     server.restart();
     let connection = server.connect().await;
     connection.ok("IncidentRetryRequest", named.clone()).await;
@@ -151,20 +133,22 @@ async fn a_crash_continues_the_count() {
     server.kill();
     break_forms(&server);
     server.restart();
-    let tries = "select coalesce(max(body ->> '$.tries'), 0) || '' from record where kind = 8";
-    let since = "select body ->> '$.since' || '' from record where kind = 8";
+    let kept = |server: &Server| {
+        let body = server.stored("select max(body) from record where kind = 8");
+        serde_json::from_str::<Value>(&body).unwrap_or_default()
+    };
     let begun = Instant::now();
-    while stored(&server, tries).parse::<u32>().expect("a number") < 5 {
+    while kept(&server)["tries"].as_u64().unwrap_or(0) < 5 {
         assert!(begun.elapsed() < PATIENCE, "it is not tried");
         tokio::task::yield_now().await;
     }
     server.kill();
-    let (before, first) = (stored(&server, tries), stored(&server, since));
+    let before = kept(&server);
     server.restart();
     let connection = server.connect().await;
     let incident = until_incident(&connection).await;
     assert_eq!(incident["tries"], 20, "{before} before the crash");
-    assert_eq!(stored(&server, since), first);
+    assert_eq!(kept(&server)["since"], before["since"]);
 }
 
 #[tokio::test]
@@ -189,10 +173,7 @@ async fn a_cancel_ends_a_run_that_cannot_be_read_and_its_parent_goes_on() {
     };
     server.kill();
     let number = child.trim_start_matches("wfrun-");
-    change(
-        &server,
-        &format!("update run set state = '[]' where r = {number}"),
-    );
+    server.change_stored(&format!("update run set state = '[]' where r = {number}"));
     server.restart();
     let connection = server.connect().await;
     let incident = until_incident(&connection).await;
@@ -251,14 +232,14 @@ async fn an_advance_that_panics_stops_after_three_panics_and_others_go_on() {
     until_status(&connection, &run, "waiting").await;
     server.kill();
     // The number of the next event does not exist.
-    let state = stored(&server, "select state from run");
+    let state = server.stored("select state from run");
     let (head, tail) = state.split_once("\"sequence\":").expect("a number");
     let rest = tail.trim_start_matches(|digit: char| digit.is_ascii_digit());
     let state = format!("{head}\"sequence\":{}{rest}", u64::MAX);
-    change(
-        &server,
-        &format!("update run set state = '{}'", state.replace('\'', "''")),
-    );
+    server.change_stored(&format!(
+        "update run set state = '{}'",
+        state.replace('\'', "''")
+    ));
     server.restart();
     let connection = server.connect().await;
     let incident = until_incident(&connection).await;
@@ -302,8 +283,8 @@ async fn a_timer_that_cannot_be_read_stops_and_is_fired_or_dropped_by_an_operato
     let one = create(&connection, &model, json!({"n": 1})).await;
     let other = create(&connection, &model, json!({"n": 2})).await;
     server.kill();
-    let body = stored(&server, "select body from task limit 1");
-    change(&server, "update task set body = '[]'");
+    let body = server.stored("select body from task limit 1");
+    server.change_stored("update task set body = '[]'");
     server.restart();
     let connection = server.connect().await;
     let begun = Instant::now();
@@ -325,7 +306,7 @@ async fn a_timer_that_cannot_be_read_stops_and_is_fired_or_dropped_by_an_operato
         json!({"incidentId": found.expect("an incident")["incidentId"]})
     };
     server.kill();
-    change(&server, &format!("update task set body = '{body}'"));
+    server.change_stored(&format!("update task set body = '{body}'"));
     server.restart();
     let connection = server.connect().await;
     connection.ok("IncidentRetryRequest", of(&one)).await;
@@ -337,7 +318,7 @@ async fn a_timer_that_cannot_be_read_stops_and_is_fired_or_dropped_by_an_operato
     assert!(incidents(&connection).await.is_empty());
     assert_eq!(state(&get(&connection, &other).await), "A");
     server.kill();
-    assert_eq!(stored(&server, "select count(*) || '' from task"), "0");
+    assert_eq!(server.stored("select count(*) from task"), "0");
 }
 
 #[tokio::test]
@@ -351,7 +332,7 @@ async fn schedules_and_triggers_that_fail_stop_and_are_resumed() {
     server.kill();
     let forms = "create table kept as select name, body from record where kind = 2;\
                  update record set body = '{}' where kind = 2";
-    change(&server, forms);
+    server.change_stored(forms);
     server.restart();
     let connection = server.connect().await;
     let event = json!({"topic": "orders", "events": [{"payload": 1}]});
@@ -373,7 +354,7 @@ async fn schedules_and_triggers_that_fail_stop_and_are_resumed() {
     server.kill();
     let mend = "update record set body = (select body from kept where kept.name = record.name) \
                 where kind = 2; drop table kept";
-    change(&server, mend);
+    server.change_stored(mend);
     server.restart();
     let connection = server.connect().await;
     connection.ok("IncidentRetryRequest", of("nightly")).await;
@@ -482,7 +463,7 @@ async fn answers_that_cannot_be_recorded_stop_their_run_and_count_once_it_is_ret
         (&json!(run), &json!(20))
     );
     server.kill();
-    change(&server, &mend);
+    server.change_stored(&mend);
     server.restart();
     let connection = server.connect().await;
     let named = json!({"incidentId": incident["incidentId"]});

@@ -6,8 +6,6 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation, decode, encode};
 use rsa::{RsaPrivateKey, pkcs1::EncodeRsaPrivateKey as _, pkcs8::DecodePrivateKey as _};
 use serde_json::{Value, json};
-use sqlx::ConnectOptions as _;
-use sqlx_sqlite::SqliteConnectOptions;
 
 use crate::support::{
     Rest, Server, command, iam,
@@ -341,14 +339,8 @@ async fn a_tenant_knows_nothing_of_the_pairs_of_others() {
 }
 
 /// The private key that lies open in the database of a server.
-async fn private_key(server: &Server) -> RsaPrivateKey {
-    let path = server.folder().join(".local/share/interlock/interlock.db");
-    let options = SqliteConnectOptions::new().filename(path).read_only(true);
-    let mut database = options.connect().await.expect("opens");
-    let record: String = sqlx::query_scalar("select record from identity")
-        .fetch_one(&mut database)
-        .await
-        .expect("a record");
+fn private_key(server: &Server) -> RsaPrivateKey {
+    let record = server.stored("select record from identity");
     let record: Value = serde_json::from_str(&record).expect("JSON");
     let der = BASE64_STANDARD.decode(iam::text(&record["key"]));
     RsaPrivateKey::from_pkcs8_der(&der.expect("base64")).expect("a key")
@@ -358,7 +350,7 @@ async fn private_key(server: &Server) -> RsaPrivateKey {
 async fn a_pair_speaks_for_its_tenant_only() {
     let server = Server::on_disk(iam::SETTINGS);
     let name = issued(&iam::admin(&server, "one"), json!({})).await;
-    let key = private_key(&server).await.to_pkcs1_der().expect("a key");
+    let key = private_key(&server).to_pkcs1_der().expect("a key");
     let key = EncodingKey::from_rsa_der(key.as_bytes());
     let signed = |tenant: &str| {
         let header = Header {
@@ -431,7 +423,7 @@ async fn private_keys_are_stored_encrypted_where_the_settings_say_so() {
     assert!(!iam::leaks(&server, PRIVATE));
     // Without the key there is no start, and the way out is told.
     for settings in [iam::SETTINGS.to_vec(), iam::settings(&[OTHER_SEAL])] {
-        let output = command(&server.folder(), &settings).output().expect("runs");
+        let output = server.command(&settings).output().expect("runs");
         let said = String::from_utf8_lossy(&output.stderr).into_owned()
             + &String::from_utf8_lossy(&output.stdout);
         assert_eq!(output.status.code(), Some(1), "{said}");
@@ -453,9 +445,7 @@ async fn private_keys_that_were_stored_as_they_are_are_encrypted_once_there_is_a
     assert!(iam::is_taken(&server, &by_pair).await);
     assert_eq!(token(&server).await.1, name);
     server.kill();
-    let output = command(&server.folder(), iam::SETTINGS)
-        .output()
-        .expect("runs");
+    let output = server.command(iam::SETTINGS).output().expect("runs");
     assert_eq!(output.status.code(), Some(1), "it is encrypted");
     server.restart_with(&iam::settings(&[SEAL]));
     assert!(iam::is_taken(&server, &by_pair).await);

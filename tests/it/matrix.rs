@@ -592,6 +592,10 @@ impl Tally {
                         if route.request == EventType::ManagerTickRequest {
                             payload["processed"] = json!([]);
                         }
+                        // A node counts the milliseconds since its beat.
+                        for node in payload["nodes"].as_array_mut().into_iter().flatten() {
+                            node["beatAgeMs"] = json!(0);
+                        }
                     }
                     let text = serde_json::to_string(&payloads).expect("JSON");
                     let text = text.replace("nowhere", "doc");

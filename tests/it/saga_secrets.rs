@@ -356,7 +356,7 @@ impl World {
     fn check_server(&self, server: &Server) {
         let log = server.log.lock().expect("no panic").join("\n");
         check(&self.forms, "the log", log.as_bytes());
-        assert!(check_files(&self.forms, &server.folder()) > 0);
+        assert!(check_files(&self.forms, &server.stored_files()) > 0);
     }
 }
 

@@ -163,7 +163,7 @@ async fn no_secret_is_in_anything_that_is_printed_answered_or_kept() {
     watch.ask(&server.rest(), "GET", "/api/account", "").await;
     server.stop().await;
     watch.hear("what it printed the second time", printed(&server));
-    files(&mut watch, &server.folder());
+    files(&mut watch, &server.stored_files());
     watch.check();
 }
 

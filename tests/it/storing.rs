@@ -72,9 +72,7 @@ fn what_is_wrong_with_a_server_is_named_at_the_start() {
     )));
     assert_says(&said, "the PostgreSQL server does not answer");
     assert!(!said.contains("secret"), "{said}");
-    let Some(server) = Postgres::start() else {
-        return;
-    };
+    let server = Postgres::start();
     let port = server.port;
     let url = |user: &str, name: &str| format!("postgres://{user}@127.0.0.1:{port}/{name}");
     let said = refusal(&place(&url("postgres", "absent")));
@@ -101,9 +99,7 @@ fn what_is_wrong_with_a_server_is_named_at_the_start() {
 
 #[tokio::test]
 async fn a_server_is_well_again_after_its_database_was_away() {
-    let Some(postgres) = Postgres::start() else {
-        return;
-    };
+    let postgres = Postgres::start();
     let url = format!("postgres://postgres@127.0.0.1:{}/postgres", postgres.port);
     let server = Server::on_disk(&place(&url));
     let connection = server.connect().await;

@@ -569,16 +569,13 @@ async fn a_touch_extends_a_lease_over_a_crash() {
         .to_owned();
     let touch = json!({"taskId": task, "workerId": "w1", "extendMs": 300_000});
     let touched = connection.ok("TaskTouchRequest", touch).await;
-    let path = server.folder().join(".local/share/interlock/interlock.db");
     let stored = async {
         loop {
-            let database = rusqlite::Connection::open(&path).expect("a database");
-            let text = "select (max(body ->> '$.until') - max(body ->> '$.ends')) from record where kind = 9";
-            let rest: i64 = database
-                .query_row(text, [], |row| row.get(0))
-                .expect("a lease");
+            let body = server.stored("select max(body) from record where kind = 9");
+            let lease: Value = serde_json::from_str(&body).expect("a lease");
+            let at = |name: &str| lease[name].as_i64().expect("microseconds");
             // The lease was a part of the time for an answer.
-            if rest > -400_000_000 {
+            if at("until") - at("ends") > -400_000_000 {
                 return;
             }
             tokio::task::yield_now().await;

@@ -6,8 +6,6 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use sqlx::ConnectOptions as _;
-use sqlx_sqlite::SqliteConnectOptions;
 
 use crate::support::{
     Member, Reply, Scene, Server,
@@ -278,17 +276,8 @@ async fn a_timer_that_is_later_than_allowed_expires_and_says_so() {
     let before = scene.get(&id).await;
     scene.server.kill();
     // It became due long ago, while nobody was there to see it.
-    let path = scene
-        .server
-        .folder()
-        .join(".local/share/interlock/interlock.db");
-    let options = SqliteConnectOptions::new().filename(path);
-    let mut database = options.connect().await.expect("opens");
-    sqlx::query("update task set due = due - 60000000")
-        .execute(&mut database)
-        .await
-        .expect("writes");
-    drop(database);
+    let earlier = "update task set due = due - 60000000";
+    scene.server.change_stored(earlier);
     scene.restart().await;
     let expires = async {
         while count(&scene.audited(&id).await, "SCHEDULED_TRANSITION_EXPIRE") == 0 {

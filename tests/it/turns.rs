@@ -4,8 +4,6 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use sqlx::ConnectOptions as _;
-use sqlx_sqlite::{SqliteConnectOptions, SqliteConnection};
 
 use crate::support::{
     Connection, Member, Reply, Server, get, governed_model,
@@ -170,16 +168,9 @@ async fn a_call_takes_no_longer_than_its_run_may() {
     slow.fires(&ids[0]).await;
 }
 
-/// The file of a server that has stopped.
-async fn file(server: &Server) -> SqliteConnection {
-    let path = server.folder().join(".local/share/interlock/interlock.db");
-    let options = SqliteConnectOptions::new().filename(path);
-    options.connect().await.expect("opens")
-}
-
-async fn tasks_left(database: &mut SqliteConnection) -> i64 {
-    let count = sqlx::query_scalar("select count(*) from task");
-    count.fetch_one(database).await.expect("reads")
+fn tasks_left(server: &Server) -> u32 {
+    let count = server.stored("select count(*) from task");
+    count.parse().expect("a number")
 }
 
 #[tokio::test]
@@ -188,7 +179,7 @@ async fn a_long_backlog_of_one_tenant_delays_neither_the_start_nor_another_tenan
     const BACKLOG: &str = "
         with recursive copy(i) as (select 1 union all select i + 1 from copy where i < 21000)
         insert into entity(e, id, m, n, state, live, created, workflow)
-        select e + i, randomblob(16), m, n, state, 0, created, workflow from copy, entity;
+        select e + i, RANDOM_ID, m, n, state, false, created, workflow from copy, entity;
         with recursive copy(i) as (select 1 union all select i + 1 from copy where i < 21000)
         insert into task(k, due, t, e, kind, name, body, tries)
         select k + i, 7, t, e + i, kind, name, body, tries from copy, task;";
@@ -197,12 +188,8 @@ async fn a_long_backlog_of_one_tenant_delays_neither_the_start_nor_another_tenan
     let other = Side::on(&server, "other", 50, json!({})).await;
     busy.create(1).await;
     assert_eq!(server.stop().await, Some(0));
-    let mut database = file(&server).await;
-    sqlx::raw_sql(BACKLOG)
-        .execute(&mut database)
-        .await
-        .expect("writes");
-    assert_eq!(tasks_left(&mut database).await, 21_001);
+    server.change_stored(&BACKLOG.replace("RANDOM_ID", server.random_id()));
+    assert_eq!(tasks_left(&server), 21_001);
     server.restart();
     let connection = server.connect_as(&[("x-mock-tenant", "other")]).await;
     let other = Side {
@@ -210,9 +197,9 @@ async fn a_long_backlog_of_one_tenant_delays_neither_the_start_nor_another_tenan
         ..other
     };
     other.is_on_time(Duration::from_millis(50)).await;
-    let left = tasks_left(&mut database).await;
+    let left = tasks_left(&server);
     let waiting = async {
-        while tasks_left(&mut database).await > 1 {
+        while tasks_left(&server) > 1 {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };

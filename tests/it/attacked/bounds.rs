@@ -219,21 +219,6 @@ async fn clients_get_in_beside_more_idle_connections_than_there_are_files() {
     drop(held);
 }
 
-/// How many bytes the files in a folder have.
-fn stored(folder: &Path) -> u64 {
-    let files = std::fs::read_dir(folder).expect("readable");
-    files
-        .map(|file| file.expect("readable").path())
-        .map(|path| {
-            if path.is_dir() {
-                stored(&path)
-            } else {
-                path.metadata().map_or(0, |file| file.len())
-            }
-        })
-        .sum()
-}
-
 #[tokio::test]
 async fn many_transitions_leave_small_decision_records() {
     let server = Server::on_disk(iam::SETTINGS);
@@ -260,12 +245,12 @@ async fn many_transitions_leave_small_decision_records() {
         said.refused(400, "VALIDATION_FAILED");
     }
     assert!(taken > 0, "some number of transitions is taken");
-    let before = stored(&server.folder());
+    let before = server.stored_bytes();
     for _ in 0..20 {
         attacker.create("doc", r#"{"n":1}"#).await;
     }
     // A fifth of 20 MB.
-    let grown = stored(&server.folder()).saturating_sub(before);
+    let grown = server.stored_bytes().saturating_sub(before);
     assert!(
         grown < 4 << 20,
         "{} kB with {taken} transitions",

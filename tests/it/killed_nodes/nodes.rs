@@ -33,15 +33,14 @@ pub(super) struct Node {
 }
 
 impl Nodes {
-    /// None if `PostgreSQL` is not installed.
-    pub(super) async fn start() -> Option<Self> {
-        let postgres = Postgres::start()?;
+    pub(super) async fn start() -> Self {
+        let postgres = Postgres::start();
         backend::migrate(&url(postgres.port));
         let mut all = Vec::new();
         for name in 0..COUNT {
             all.push(Node::start(name, postgres.port).await);
         }
-        Some(Self { all, postgres })
+        Self { all, postgres }
     }
 
     /// A connection to a node; none while it is not there.

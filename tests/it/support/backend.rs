@@ -1,68 +1,115 @@
 //! Which database a test runs on.
 //!
-//! `INTERLOCK_TEST_BACKEND=postgres cargo test --test it` runs the tests over `PostgreSQL`, one
-//! database each. What differs is here, and nowhere else.
+//! `cargo test --test it` runs the tests over `SQLite`, and by `backends.rs` all of the same names
+//! over `PostgreSQL`, one database each. What differs is here and in [`super::stored`], and nowhere
+//! else.
 
-use std::{process::Stdio, sync::Arc};
+use std::{io::Write as _, process::Stdio, sync::Arc};
 
 use super::{
     command,
     database::{Database, is_postgres},
 };
 
-/// Tests that stay on `SQLite`: the beginnings of their names, and why.
-const OF_SQLITE: &[(&str, &str)] = &[
+/// The variable with the file that the names of tests with a database are added to.
+pub(crate) const USED: &str = "INTERLOCK_TEST_USED";
+
+/// The beginnings of names of tests that run once, and why.
+type Once = &'static [(&'static str, &'static str)];
+
+/// Tests of what only `SQLite` has.
+const OF_SQLITE: Once = &[
+    ("backup::", "`interlock backup` and `restore` copy a file"),
     (
-        "attack::",
-        "the limits of the process are measured with one file",
+        "bundles::the_key_beside",
+        "only a database file has a key beside it",
     ),
     (
-        "bundles::",
-        "the key of the variables is made beside the database file",
+        "durability::a_stopped_server",
+        "only a database file is looked for in a folder",
     ),
-    (
-        "durability::",
-        "files are damaged, moved, or lost before they are synced",
-    ),
-    ("faults::", "faults of the disk and of the database file"),
-    (
-        "housekeeping::ended_runs_are_removed",
-        "rows are counted in the database file",
-    ),
-    ("incidents::", "rows are damaged in the database file"),
-    (
-        "key_pairs::",
-        "stored keys are looked at in the database file",
-    ),
-    ("mirror::", "rows are looked at in the database file"),
+    ("faults::", "the disk and the file are damaged under it"),
     (
         "process::a_second_process",
-        "a lock on the database file refuses a second process",
+        "only a database file is locked by its process",
     ),
     (
-        "tasks::a_touch_extends",
-        "a row is looked at in the database file",
+        "process::the_database_is_where",
+        "only a database file has a path",
     ),
-    (
-        "timers::a_timer_that_is_later",
-        "rows are changed in the database file",
-    ),
-    (
-        "turns::a_long_backlog",
-        "a backlog is written into the database file",
-    ),
-    ("rows::", "rows are read and written in the database file"),
 ];
+
+/// Tests that start `PostgreSQL` themselves.
+const OF_POSTGRES: Once = &[
+    ("cluster::", "nodes share a database"),
+    ("copying::", "copies go from either database to the other"),
+    ("processes::", "several processes share a database"),
+    ("sharing::", "several processes share their work"),
+    ("storing::", "settings and faults of PostgreSQL"),
+];
+
+/// Tests that do not depend on the database of the service.
+const OF_NEITHER: Once = &[
+    ("backends::", "it starts the others"),
+    (
+        "connections::",
+        "limits of connections and of requests that are read",
+    ),
+    ("connectors::rows_are", "connectors without a service"),
+    ("connectors::values_keep", "connectors without a service"),
+    ("connectors::senseless", "connectors without a service"),
+    ("connectors::a_locked_file", "connectors without a service"),
+    ("connectors::a_query", "connectors without a service"),
+    ("connectors::many_writers", "connectors without a service"),
+    ("connectors::a_row_moves", "connectors without a service"),
+    ("connectors::the_mirror", "connectors without a service"),
+    ("connectors_mariadb::", "connectors without a service"),
+    ("connectors_postgres::", "connectors without a service"),
+    (
+        "connectors_http::",
+        "connectors without a service, and an upload that is refused",
+    ),
+    ("diagram::the_command_line_draws_what", "drawn from a file"),
+    ("diagram::the_tutorial", "compared with a page"),
+    ("cors::", "headers of the HTTP port"),
+    ("help::", "pages, by the program and over HTTP"),
+    ("openapi::", "the description of the HTTP port"),
+    ("tls::", "certificates and handshakes of the ports"),
+    ("key_pairs::a_key_that_is_none", "a start that is refused"),
+    ("parity::every_operation_is_on", "printed by the program"),
+    ("process::the_command_line", "printed by the program"),
+    ("process::a_bad_setting", "a start that is refused"),
+    ("process::settings_come", "printed by the program"),
+    ("process::a_file_of_settings", "a file that is written"),
+    ("process::a_command_whose", "printed by the program"),
+    ("schema::the_schemas", "compared with files"),
+    ("schema::every_event_type", "compared with files"),
+    ("schema::an_answer_says", "compared with files"),
+    ("tokens::what_cannot_be", "a start that is refused"),
+    ("trusted_keys::settings", "a start that is refused"),
+];
+
+/// A group of tests that run once.
+pub(crate) const GROUPS: [(&str, Once); 3] = [
+    ("what only SQLite has", OF_SQLITE),
+    ("PostgreSQL, which they start themselves", OF_POSTGRES),
+    ("what depends on neither", OF_NEITHER),
+];
+
+/// The group and entry of a test that runs once.
+pub(crate) fn once(name: &str) -> Option<(&'static str, &'static str)> {
+    GROUPS.iter().find_map(|(group, entries)| {
+        let mut entries = entries.iter();
+        let (start, _) = entries.find(|(start, _)| name.starts_with(start))?;
+        Some((*group, *start))
+    })
+}
 
 /// A key for the variables of bundles: 32 bytes.
 const KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 
-/// Whether a test is about `SQLite` itself.
-fn is_of_sqlite() -> bool {
-    let thread = std::thread::current();
-    let name = thread.name().unwrap_or_default();
-    OF_SQLITE.iter().any(|(start, _)| name.starts_with(start))
-}
+/// Tests that begin so encrypt key pairs only where they say so, which the same key would do.
+const WITHOUT_KEY: &str = "key_pairs::";
 
 /// The database of a server with these settings; none if it stores in a file or in memory.
 pub(crate) fn database_for(settings: &[(&str, &str)]) -> Option<Arc<Database>> {
@@ -70,10 +117,28 @@ pub(crate) fn database_for(settings: &[(&str, &str)]) -> Option<Arc<Database>> {
         ["CYODA_SQLITE_PATH", "CYODA_POSTGRES_URL"].contains(name)
             || (*name == "CYODA_STORAGE_BACKEND" && *value == "sqlite")
     });
-    if !is_postgres() || says_where || is_of_sqlite() {
+    let test = test_name();
+    if !is_postgres() || says_where || once(&test).is_some() {
         return None;
     }
+    note_use(&test);
     Some(Arc::new(Database::new(migrate)))
+}
+
+/// Notes that a test has a database, if that is to be known.
+fn note_use(test: &str) {
+    if let Some(file) = std::env::var_os(USED) {
+        let file = std::fs::File::options().append(true).open(file);
+        let line = format!("{test}\n");
+        let written = file.and_then(|mut file| file.write_all(line.as_bytes()));
+        written.expect("written");
+    }
+}
+
+/// The name of the test that asks.
+fn test_name() -> String {
+    let thread = std::thread::current();
+    thread.name().unwrap_or_default().to_owned()
 }
 
 /// Brings a database up to date.
@@ -101,7 +166,8 @@ pub(crate) fn with_url<'a>(
     };
     // There is no file beside the database that could hold one.
     let key = ("INTERLOCK_KEY_ENCRYPTION_KEY", KEY);
-    let has_key = settings.iter().any(|(name, _)| *name == key.0);
+    let has_key =
+        settings.iter().any(|(name, _)| *name == key.0) || test_name().starts_with(WITHOUT_KEY);
     let others = settings
         .iter()
         .filter(|(name, _)| *name != "CYODA_STORAGE_BACKEND");

@@ -1,23 +1,17 @@
 //! Databases of one `PostgreSQL` server that all tests of this process share.
 //!
-//! The server is a child of a shell that waits for the end of this process, however it ends, and
-//! then stops the server and removes its files. Each test has a database of its own, made from a
-//! template that is migrated, and dropped when the test is over.
+//! Each test has a database of its own, made from a template that is migrated, and dropped when the
+//! test is over.
 
-use std::{
-    io::{BufRead as _, BufReader},
-    os::unix::{fs::chown, process::CommandExt as _},
-    process::{Child, Command, Stdio},
-    sync::{
-        Mutex, OnceLock, PoisonError,
-        atomic::{AtomicU32, Ordering},
-    },
+use std::sync::{
+    Mutex, OnceLock, PoisonError,
+    atomic::{AtomicU32, Ordering},
 };
 
-use super::postgres::{NOBODY, free_port, is_super_user, programs};
+use super::postgres::Postgres;
 
 /// The variable that says which database the tests run on.
-const VARIABLE: &str = "INTERLOCK_TEST_BACKEND";
+pub(crate) const VARIABLE: &str = "INTERLOCK_TEST_BACKEND";
 
 /// Whether tests run on `PostgreSQL`, unless they are about something else.
 pub(crate) fn is_postgres() -> bool {
@@ -26,10 +20,7 @@ pub(crate) fn is_postgres() -> bool {
 
 /// The shared server.
 struct Shared {
-    port: u16,
-    psql: std::path::PathBuf,
-    /// The shell; it stops the server when this process is gone.
-    _shell: Child,
+    server: Postgres,
     /// A template is copied by one at a time.
     making: Mutex<()>,
     made: AtomicU32,
@@ -40,66 +31,24 @@ static SHARED: OnceLock<Shared> = OnceLock::new();
 /// The template of all databases.
 const TEMPLATE: &str = "migrated";
 
-const SCRIPT: &str = r#"
-"$0/initdb" -D "$1/data" -U postgres -A trust -N -E UTF8 --no-locale >"$1/log" 2>&1 &&
-"$0/pg_ctl" -D "$1/data" -w -t 60 -l "$1/log" -o "-p $2 -k $1 -c listen_addresses=127.0.0.1 -c fsync=off -c full_page_writes=off -c max_connections=600 -c autovacuum=off" start >/dev/null 2>&1
-echo ready
-cat >/dev/null
-"$0/pg_ctl" -D "$1/data" -m immediate stop >/dev/null 2>&1
-rm -rf "$1"
-"#;
+/// What is lost with the machine is not missed, and making a database writes as little as it can.
+const OPTIONS: &str = "-c fsync=off -c full_page_writes=off -c autovacuum=off \
+    -c shared_buffers=64MB -c wal_level=minimal -c max_wal_senders=0 -c max_wal_size=2GB";
 
 impl Shared {
     fn start() -> Self {
-        let programs = programs().expect("PostgreSQL is installed");
-        let folder = tempfile::tempdir().expect("a folder").keep();
-        if is_super_user() {
-            chown(&folder, Some(NOBODY), Some(NOBODY)).expect("given away");
-        }
-        let port = free_port();
-        let mut shell = Command::new("sh");
-        shell
-            .args(["-c", SCRIPT])
-            .arg(&programs)
-            .arg(&folder)
-            .arg(port.to_string())
-            .current_dir(&folder)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            // A signal to this process is none to the shell.
-            .process_group(0);
-        if is_super_user() {
-            shell.uid(NOBODY).gid(NOBODY);
-        }
-        let mut shell = shell.spawn().expect("a shell");
-        let mut said = BufReader::new(shell.stdout.take().expect("piped")).lines();
-        said.next().expect("a line").expect("text");
-        let shared = Self {
-            port,
-            psql: programs.join("psql"),
-            _shell: shell,
+        let server = Postgres::with(OPTIONS);
+        server.execute(&format!("create database {TEMPLATE}"));
+        Self {
+            server,
             making: Mutex::default(),
             made: AtomicU32::new(0),
-        };
-        shared.execute("postgres", &format!("create database {TEMPLATE}"));
-        shared
+        }
     }
+}
 
-    fn url(&self, name: &str) -> String {
-        format!("postgres://postgres@127.0.0.1:{}/{name}", self.port)
-    }
-
-    fn execute(&self, database: &str, text: &str) -> String {
-        let done = Command::new(&self.psql)
-            .args(["-qAt", "-v", "ON_ERROR_STOP=1", "-d"])
-            .arg(self.url(database))
-            .args(["-c", text])
-            .output()
-            .expect("psql runs");
-        let complaint = String::from_utf8_lossy(&done.stderr);
-        assert!(done.status.success(), "{text}: {complaint}");
-        String::from_utf8_lossy(&done.stdout).trim().to_owned()
-    }
+fn server() -> &'static Postgres {
+    &SHARED.get_or_init(Shared::start).server
 }
 
 /// A database of one test. Dropping it removes it.
@@ -115,32 +64,34 @@ impl Database {
         let _making = shared.making.lock().unwrap_or_else(PoisonError::into_inner);
         let number = shared.made.fetch_add(1, Ordering::Relaxed);
         if number == 0 {
-            migrate(&shared.url(TEMPLATE));
+            migrate(&shared.server.url(TEMPLATE));
         }
         let name = format!("test_{number}");
         let text = format!("create database {name} template {TEMPLATE}");
-        shared.execute("postgres", &text);
+        shared.server.execute(&text);
         Self { name }
     }
 
     pub(crate) fn url(&self) -> String {
-        SHARED.get_or_init(Shared::start).url(&self.name)
+        server().url(&self.name)
     }
 
-    /// Executes statements in it.
+    /// Executes statements in it; what they return, as text.
     pub(crate) fn execute(&self, text: &str) -> String {
-        let shared = SHARED.get_or_init(Shared::start);
-        shared.execute(&self.name, text)
+        server().execute_in(&self.name, text)
+    }
+
+    /// Everything in it, as text.
+    pub(crate) fn dump(&self) -> String {
+        server().dump(&self.name)
     }
 }
 
 impl Drop for Database {
     fn drop(&mut self) {
-        if let Some(shared) = SHARED.get()
-            && !std::thread::panicking()
-        {
+        if !std::thread::panicking() {
             let text = format!("drop database if exists {} with (force)", self.name);
-            shared.execute("postgres", &text);
+            server().execute(&text);
         }
     }
 }

@@ -7,6 +7,7 @@ mod connection;
 pub(crate) mod database;
 pub(crate) mod flow;
 pub(crate) mod iam;
+pub(crate) mod long;
 pub(crate) mod lossy;
 pub(crate) mod mariadb;
 mod member;
@@ -18,6 +19,7 @@ mod rest;
 pub(crate) mod scene;
 pub(crate) mod schema;
 mod server;
+mod stored;
 pub(crate) mod token;
 
 pub(crate) use connection::{Connection, PATIENCE, client, code, payload_of, request};

@@ -1,197 +1,181 @@
-//! A private `PostgreSQL` server, started for one test.
+//! A private `PostgreSQL` server, started for one test or for all of a process.
+//!
+//! It belongs to a shell that waits for the end of this process, however it ends, and then stops
+//! the server and removes its files.
 
 use std::{
+    io::Read as _,
     net::TcpListener,
     os::unix::{fs::chown, process::CommandExt as _},
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::{Child, Command, Stdio},
 };
 
-/// The user that a server of the super user is started as, which it insists on.
-pub(crate) const NOBODY: u32 = 65_534;
+/// The variable with the folder of its programs, where the newest installed ones are not wanted.
+const PROGRAMS: &str = "INTERLOCK_TEST_POSTGRES";
 
-/// A running server with one empty database, `postgres`. Dropping it ends it.
+/// The user that a server of the super user is started as, which it insists on.
+const NOBODY: u32 = 65_534;
+
+/// Starts the server in the folder `$1` with the options `$2`, as a standby of the server at `$3`
+/// if that is given, and stops it when there is nothing more to read.
+const SCRIPT: &str = r#"
+trap 'rm -rf "$1"' EXIT
+if [ -n "$3" ]; then
+  "$0/pg_basebackup" -d "$3" -D "$1/data" -R -c fast -N >"$1/log" 2>&1
+else
+  "$0/initdb" -D "$1/data" -U postgres -A trust -N -E UTF8 --no-locale >"$1/log" 2>&1
+fi &&
+"$0/pg_ctl" -D "$1/data" -w -t 60 -l "$1/log" -o "$2" start >/dev/null 2>&1 || {
+  cat "$1/log"
+  exit 1
+}
+echo ready
+exec >/dev/null
+cat >/dev/null
+"$0/pg_ctl" -D "$1/data" -m immediate stop >/dev/null 2>&1
+"#;
+
+/// A running server with one empty database, `postgres`. Dropping it ends it and removes its
+/// files; so does the end of this process.
 pub(crate) struct Postgres {
     pub(crate) port: u16,
     programs: PathBuf,
-    folder: tempfile::TempDir,
+    folder: PathBuf,
+    shell: Child,
 }
 
 impl Postgres {
-    /// Starts one; none if it is not installed, which is printed.
-    pub(crate) fn start() -> Option<Self> {
-        Self::with("fsync=off")
+    /// Starts one.
+    pub(crate) fn start() -> Self {
+        Self::with("-c fsync=off")
     }
 
-    /// The same, with a setting of the server.
-    pub(crate) fn with(setting: &str) -> Option<Self> {
-        Self::within(tempfile::tempdir().expect("a folder"), setting)
-    }
-
-    /// The same, in a folder.
-    pub(crate) fn within(folder: tempfile::TempDir, setting: &str) -> Option<Self> {
-        let server = Self::none(folder)?;
-        let data = server.data();
-        server.run(
-            "initdb",
-            &[
-                "-D", &data, "-U", "postgres", "-A", "trust", "-N", "-E", "UTF8",
-            ],
-        );
-        server.begin(setting);
-        Some(server)
+    /// The same, with options of the server.
+    pub(crate) fn with(options: &str) -> Self {
+        Self::make(options, "")
     }
 
     /// A standby of a server that is reached at a port, named `standby`.
-    pub(crate) fn standby_of(port: u16) -> Option<Self> {
-        let server = Self::none(tempfile::tempdir().expect("a folder"))?;
+    pub(crate) fn standby_of(port: u16) -> Self {
         let primary = format!("host=127.0.0.1 port={port} user=postgres application_name=standby");
-        server.run(
-            "pg_basebackup",
-            &[
-                "-d",
-                &primary,
-                "-D",
-                &server.data(),
-                "-R",
-                "-c",
-                "fast",
-                "-N",
-            ],
-        );
-        server.begin("fsync=off");
-        Some(server)
+        Self::make("-c fsync=off", &primary)
     }
 
-    /// What is not there yet.
-    #[expect(clippy::print_stdout, reason = "a test that is skipped says why")]
-    fn none(folder: tempfile::TempDir) -> Option<Self> {
-        let Some(programs) = programs() else {
-            println!("SKIPPED: PostgreSQL is not installed (no initdb and pg_ctl)");
-            return None;
-        };
+    fn make(options: &str, primary: &str) -> Self {
+        let programs = programs();
+        let folder = tempfile::tempdir().expect("a folder").keep();
+        let port = free_port();
+        let options = format!(
+            "-p {port} -k {} -c listen_addresses=127.0.0.1 -c timezone=UTC \
+             -c max_connections=600 {options}",
+            folder.display()
+        );
+        let mut shell = command("sh", &folder);
+        shell
+            .args(["-c", SCRIPT])
+            .args([&programs, &folder])
+            .args([&options, primary])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            // A signal to this process does not reach the shell.
+            .process_group(0);
         if is_super_user() {
-            chown(folder.path(), Some(NOBODY), Some(NOBODY)).expect("given away");
+            chown(&folder, Some(NOBODY), Some(NOBODY)).expect("given away");
         }
-        Some(Self {
-            port: free_port(),
+        let mut shell = shell.spawn().expect("a shell");
+        let mut said = String::new();
+        let output = shell.stdout.as_mut().expect("piped");
+        output.read_to_string(&mut said).expect("text");
+        assert!(said.ends_with("ready\n"), "PostgreSQL: {said}");
+        Self {
+            port,
             programs,
             folder,
-        })
+            shell,
+        }
     }
 
-    fn begin(&self, setting: &str) {
-        let options = format!(
-            "-p {} -k {} -c listen_addresses=127.0.0.1 -c {setting} -c timezone=UTC \
-             -c max_connections=400",
-            self.port,
-            self.folder.path().display()
-        );
-        let log = self.folder.path().join("log").display().to_string();
-        self.run(
-            "pg_ctl",
-            &[
-                "-D",
-                &self.data(),
-                "-w",
-                "-t",
-                "60",
-                "-l",
-                &log,
-                "-o",
-                &options,
-                "start",
-            ],
-        );
+    /// Where one of its databases is.
+    pub(crate) fn url(&self, database: &str) -> String {
+        format!("postgres://postgres@127.0.0.1:{}/{database}", self.port)
+    }
+
+    /// Executes statements in its database.
+    pub(crate) fn execute(&self, text: &str) -> String {
+        self.execute_in("postgres", text)
+    }
+
+    /// The same, where the server may be away.
+    pub(crate) fn try_execute(&self, text: &str) -> Result<String, String> {
+        let done = Command::new(self.programs.join("psql"))
+            .args(["-qAt", "-v", "ON_ERROR_STOP=1", "-c", text, "-d"])
+            .arg(self.url("postgres"))
+            .output()
+            .expect("psql runs");
+        if !done.status.success() {
+            return Err(String::from_utf8_lossy(&done.stderr).into_owned());
+        }
+        let said = String::from_utf8(done.stdout).expect("text");
+        Ok(said.trim().to_owned())
+    }
+
+    /// Executes statements in one of its databases.
+    pub(crate) fn execute_in(&self, database: &str, text: &str) -> String {
+        let arguments = ["-qAt", "-v", "ON_ERROR_STOP=1", "-c", text, "-d"];
+        let said = self.client("psql", &arguments, database);
+        said.trim().to_owned()
+    }
+
+    /// Everything in one of its databases, as text.
+    pub(crate) fn dump(&self, database: &str) -> String {
+        self.client("pg_dump", &["-d"], database)
+    }
+
+    fn client(&self, name: &str, arguments: &[&str], database: &str) -> String {
+        let done = Command::new(self.programs.join(name))
+            .args(arguments)
+            .arg(self.url(database))
+            .output()
+            .expect("it runs");
+        let complaint = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success(), "{name} {arguments:?}: {complaint}");
+        String::from_utf8(done.stdout).expect("text")
+    }
+
+    /// Ends and starts it again, so that all connections are lost.
+    pub(crate) fn restart(&self) {
+        self.control(&["-l", "log", "-m", "immediate", "restart"]);
     }
 
     /// Makes a standby a server that takes writes.
     pub(crate) fn promote(&self) {
-        let data = self.data();
-        self.run("pg_ctl", &["-D", &data, "-w", "-t", "60", "promote"]);
+        self.control(&["promote"]);
     }
 
     /// Ends it as a crash does.
     pub(crate) fn kill(&self) {
-        let file = self.folder.path().join("data/postmaster.pid");
+        let file = self.folder.join("data/postmaster.pid");
         let text = std::fs::read_to_string(file).expect("a running server");
         let id = text.lines().next().expect("a number");
         let status = Command::new("kill").args(["-KILL", id]).status();
         assert!(status.expect("kill runs").success());
     }
 
-    /// Executes statements in its database.
-    pub(crate) fn execute(&self, text: &str) -> String {
-        self.try_execute(text)
-            .unwrap_or_else(|error| panic!("{text}: {error}"))
-    }
-
-    /// The same, where the server may be away.
-    pub(crate) fn try_execute(&self, text: &str) -> Result<String, String> {
-        let port = self.port.to_string();
-        let place = [
-            "-h",
-            "127.0.0.1",
-            "-p",
-            &port,
-            "-U",
-            "postgres",
-            "-qAt",
-            "-v",
-            "ON_ERROR_STOP=1",
-        ];
-        let done = Command::new(self.program("psql"))
-            .args(place)
-            .args(["-c", text])
-            .output();
-        let done = done.expect("psql runs");
-        if !done.status.success() {
-            return Err(String::from_utf8_lossy(&done.stderr).into_owned());
-        }
-        let text = String::from_utf8(done.stdout).expect("text");
-        Ok(text.trim().to_owned())
-    }
-
-    /// Ends and starts it again, so that all connections are lost.
-    pub(crate) fn restart(&self) {
-        self.run(
-            "pg_ctl",
-            &[
-                "-D",
-                &self.data(),
-                "-w",
-                "-t",
-                "60",
-                "-m",
-                "immediate",
-                "restart",
-            ],
-        );
-    }
-
-    fn data(&self) -> String {
-        self.folder.path().join("data").display().to_string()
-    }
-
-    fn program(&self, name: &str) -> PathBuf {
-        self.programs.join(name)
-    }
-
-    fn run(&self, program: &str, arguments: &[&str]) {
-        let mut command = Command::new(self.program(program));
-        command.args(arguments).current_dir(self.folder.path());
-        command
+    fn control(&self, arguments: &[&str]) {
+        let status = command(self.programs.join("pg_ctl"), &self.folder)
+            .arg("-D")
+            .arg(self.folder.join("data"))
+            .args(["-w", "-t", "60"])
+            .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(Stdio::null());
-        if is_super_user() {
-            command.uid(NOBODY).gid(NOBODY);
-        }
-        let status = command.status().expect("runs");
-        let log = || std::fs::read_to_string(self.folder.path().join("log"));
+            .stderr(Stdio::null())
+            .status();
+        let log = || std::fs::read_to_string(self.folder.join("log"));
         assert!(
-            status.success(),
-            "{program} {arguments:?}: {status}: {:?}",
+            status.expect("runs").success(),
+            "{arguments:?}: {:?}",
             log()
         );
     }
@@ -199,20 +183,19 @@ impl Postgres {
 
 impl Drop for Postgres {
     fn drop(&mut self) {
-        let data = self.data();
-        let mut command = Command::new(self.program("pg_ctl"));
-        command
-            .args(["-D", &data, "-m", "immediate", "stop"])
-            .current_dir(self.folder.path());
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
-        if is_super_user() {
-            command.uid(NOBODY).gid(NOBODY);
-        }
-        let _ = command.status();
+        drop(self.shell.stdin.take());
+        let _ = self.shell.wait();
     }
+}
+
+/// A program in a folder, as a user that may run a server.
+fn command(program: impl AsRef<std::ffi::OsStr>, folder: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir(folder);
+    if is_super_user() {
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    command
 }
 
 /// A port that nobody listens on.
@@ -226,35 +209,45 @@ pub(crate) fn is_super_user() -> bool {
     std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0)
 }
 
-/// The folder with its programs: one of the path, or of the newest version that Debian has put
-/// beside others.
-pub(crate) fn programs() -> Option<PathBuf> {
-    let has_all = |folder: &Path| {
-        ["initdb", "pg_ctl", "postgres"]
-            .iter()
-            .all(|name| folder.join(name).exists())
-    };
+/// The folder with its programs: the given one, the newest of Debian's, or one of the path.
+pub(crate) fn programs() -> PathBuf {
+    if let Some(given) = std::env::var_os(PROGRAMS) {
+        let given = PathBuf::from(given);
+        assert!(has_all(&given), "{PROGRAMS}: no initdb, pg_ctl, psql there");
+        return given;
+    }
+    let found = newest().or_else(of_path);
+    found.expect(
+        "PostgreSQL is not installed. The tests start a server of their own: install it \
+         (Debian: apt-get install postgresql), or set INTERLOCK_TEST_POSTGRES to the folder that \
+         has initdb, pg_ctl and psql",
+    )
+}
+
+fn has_all(folder: &Path) -> bool {
+    let names = ["initdb", "pg_ctl", "postgres", "psql", "pg_dump"];
+    names.iter().all(|name| folder.join(name).exists())
+}
+
+/// Debian puts each version in a folder of its own.
+fn newest() -> Option<PathBuf> {
+    let versions = std::fs::read_dir("/usr/lib/postgresql").ok()?;
+    let numbered = versions.filter_map(|version| {
+        let name = version.ok()?.file_name();
+        let number: f64 = name.to_str()?.parse().ok()?;
+        let folder = Path::new("/usr/lib/postgresql").join(name).join("bin");
+        has_all(&folder).then_some((number, folder))
+    });
+    let newest = numbered.max_by(|one, other| one.0.total_cmp(&other.0));
+    newest.map(|(_, folder)| folder)
+}
+
+/// The folder that links in the path lead to has the other programs, too.
+fn of_path() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    // The folder that links lead to has the other programs, too.
-    let of_path = std::env::split_paths(&path)
-        .filter_map(|folder| {
-            Some(
-                folder
-                    .join("initdb")
-                    .canonicalize()
-                    .ok()?
-                    .parent()?
-                    .to_owned(),
-            )
-        })
-        .find(|folder| has_all(folder));
-    of_path.or_else(|| {
-        let versions = std::fs::read_dir("/usr/lib/postgresql").ok()?;
-        let mut found: Vec<PathBuf> = versions
-            .filter_map(|version| Some(version.ok()?.path().join("bin")))
-            .collect();
-        found.retain(|folder| has_all(folder));
-        found.sort();
-        found.pop()
+    std::env::split_paths(&path).find_map(|folder| {
+        let program = folder.join("initdb").canonicalize().ok()?;
+        let folder = program.parent()?.to_owned();
+        has_all(&folder).then_some(folder)
     })
 }
