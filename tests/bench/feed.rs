@@ -115,7 +115,7 @@ pub(crate) async fn measure(plan: &Plan) -> Outcome {
 
 /// Begins to follow on a stream: from the first change on, with documents or without; or from now
 /// on.
-async fn subscribe(client: &Client, from_the_first: Option<bool>) -> Streaming<Frame> {
+pub(crate) async fn subscribe(client: &Client, from_the_first: Option<bool>) -> Streaming<Frame> {
     let wanted = match from_the_first {
         Some(with_data) => format!(r#"{{"id":"1","fromSequence":0,"includeData":{with_data}}}"#),
         None => r#"{"id":"1"}"#.to_owned(),
@@ -150,7 +150,7 @@ async fn take(mut messages: Streaming<Frame>, count: u32, are_changes: bool) -> 
 }
 
 /// What follows the name of a member.
-fn after<'a>(json: &'a str, name: &str) -> &'a str {
+pub(crate) fn after<'a>(json: &'a str, name: &str) -> &'a str {
     let name = format!("\"{name}\":");
     let at = json.find(&name).expect("a member") + name.len();
     &json[at..]

@@ -17,6 +17,7 @@ mod load;
 mod machine;
 mod member;
 mod message;
+mod nodes;
 mod other_driver;
 #[expect(dead_code, reason = "tests use the rest of it")]
 #[path = "../it/support/postgres.rs"]
@@ -60,7 +61,7 @@ struct Options {
     /// How many rounds each row has.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
-    /// Only rows whose name begins like this (T1 … T5, REST, T7 … T9, T12 … T22, WASM, saga, delay, chain, auth, pages, start, memory, size); may be repeated.
+    /// Only rows whose name begins like this (T1 … T5, REST, T7 … T9, T12 … T22, WASM, saga, delay, chain, auth, pages, postgres, postgres-large, start, memory, size); may be repeated.
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
     /// How many connections share the unary calls in flight.
@@ -208,6 +209,15 @@ async fn measure(options: &Options) {
     if t12 || t13 {
         report::progress(if t12 { search::T12 } else { search::T13 });
         report.add_searches(&search::measure(&plan, t12, t13).await);
+    }
+    for name in nodes::ROWS.iter().filter(|name| options.includes(name)) {
+        report::progress(name);
+        report.add_nodes(name, nodes::measure(name, &plan).await);
+    }
+    if options.only.iter().any(|only| only == nodes::LARGE) {
+        report::progress(nodes::LARGE);
+        let outcome = nodes::measure(nodes::LARGE, &plan).await;
+        report.add_nodes(nodes::LARGE, outcome);
     }
     for weight in weight::WEIGHTS {
         if options.includes(weight.name) {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::{
     auth, delays, feed, frozen,
     load::Measured,
-    reads,
+    nodes, reads,
     row::{Goal, Outcome, Row},
     runs::RunRow,
     sagas::SagaRow,
@@ -575,6 +575,24 @@ impl Report {
         ]);
     }
 
+    pub(crate) fn add_nodes(&mut self, name: &str, outcome: nodes::Outcome) {
+        for line in outcome.lines {
+            self.lines.push([
+                nodes::NAME.to_owned(),
+                line.workload,
+                line.measured,
+                line.floor,
+                line.ratio,
+                line.goal,
+                verdict(line.reached, false),
+            ]);
+        }
+        self.details.push(name.to_owned());
+        let loads = outcome.loads.iter();
+        let loads = loads.map(|(name, load)| spread(name, load));
+        self.details.extend(loads);
+    }
+
     pub(crate) fn print(&self) {
         let head = HEAD.map(str::to_owned);
         let width = |column: usize| {
@@ -646,19 +664,19 @@ fn spread(name: &str, load: &Measured) -> String {
 }
 
 /// The middle one of numbers that are in order.
-fn middle(numbers: &[f64]) -> f64 {
+pub(crate) fn middle(numbers: &[f64]) -> f64 {
     numbers[numbers.len() / 2]
 }
 
-fn middle_of(mut numbers: Vec<f64>) -> f64 {
+pub(crate) fn middle_of(mut numbers: Vec<f64>) -> f64 {
     numbers.sort_by(f64::total_cmp);
     middle(&numbers)
 }
 
-fn milliseconds(time: Duration) -> String {
+pub(crate) fn milliseconds(time: Duration) -> String {
     format!("{:.3} ms", time.as_secs_f64() * 1e3)
 }
 
-fn thousands(rate: f64) -> String {
+pub(crate) fn thousands(rate: f64) -> String {
     format!("{:.1} k/s", rate / 1e3)
 }

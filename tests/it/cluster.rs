@@ -15,8 +15,9 @@ use tokio::{
 };
 
 use crate::support::{
-    Member, Reply, Rest, Server, backend, code, database::Database, get, governed_model,
-    locked_model, new_entity, payload_of, processed_by, request, sync_processor,
+    Connection, Member, PATIENCE, Reply, Rest, Server, backend, code, create, database::Database,
+    get, governed_model, locked_model, new_entity, payload_of, processed_by, request, state,
+    sync_processor,
 };
 
 /// What all tests of clusters share.
@@ -208,6 +209,92 @@ async fn a_create_at_one_node_calls_a_member_of_another_whose_callback_lands_on_
             "one transaction"
         );
     }
+}
+
+/// All changes that a node shows, up to that of an entity, as they are.
+async fn feed_until(connection: &Connection, last: &str) -> Vec<Value> {
+    let id = connection.fresh_id();
+    let all = json!({"fromSequence": 0, "includeData": true});
+    let asked = request("EntityChangesSubscribeRequest", &id, all);
+    let mut answers = connection.begin(asked).await;
+    let mut changes = Vec::new();
+    loop {
+        let next = tokio::time::timeout(PATIENCE, answers.recv()).await;
+        let mut change = payload_of(&next.expect("a change in time").expect("a change"));
+        assert_eq!(change["success"], true, "{change}");
+        // Each event has an id of its own, and that of the request.
+        for name in ["id", "requestId"] {
+            change.as_object_mut().expect("an object").remove(name);
+        }
+        let is_last = change["entityId"] == last;
+        changes.push(change);
+        if is_last {
+            return changes;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_model_a_workflow_and_a_member_of_three_nodes_work_together_and_their_feeds_agree() {
+    const ORDERS: usize = 10;
+    let database = Database::new(backend::migrate);
+    let [a, b, c] = ["a", "b", "c"].map(|name| node(&database, name));
+    let (at_a, at_b) = (a.connect().await, Arc::new(b.connect().await));
+    let order = locked_model(&at_a, "order", json!({"n": 1, "line": "x"})).await;
+    let line = locked_model(&at_a, "line", json!({"n": 1})).await;
+    let processor = sync_processor("p", json!({"calculationNodesTags": "red"}));
+    let workflow = processed_by(json!([processor]));
+    let import = json!({"model": order, "workflows": [workflow]});
+    at_b.ok("EntityWorkflowImportRequest", import).await;
+    let member = Member::join(&c, &["red"]).await;
+    let (callback, line_of) = (Arc::clone(&at_b), line.clone());
+    let served = member.serve(move |call, _| {
+        let (at_b, line) = (Arc::clone(&callback), line_of.clone());
+        async move {
+            let n = call.data()["n"].clone();
+            let token = [("cyodatxtoken", call.token())];
+            let made = new_entity(&line, &json!({"n": n}));
+            let made = at_b.call_with("EntityCreateRequest", made, &token).await;
+            assert_eq!(made["success"], true, "{made}");
+            let id = &made["transactionInfo"]["entityIds"][0];
+            // Nobody else sees it yet.
+            let early = json!({"entityId": id});
+            let early = at_b.fails("EntityGetRequest", early).await;
+            assert_eq!(early, "ENTITY_NOT_FOUND");
+            Reply::Data(json!({"n": n, "line": id}))
+        }
+    });
+    let mut made = Vec::new();
+    for n in 0..ORDERS {
+        let id = create(&at_a, &order, json!({"n": n})).await;
+        assert!(!served.is_finished(), "the member failed");
+        let entity = get(&at_b, &id).await;
+        assert_eq!(state(&entity), "DONE");
+        let line = entity["data"]["line"].as_str().expect("an id").to_owned();
+        let with_it = get(&at_b, &line).await;
+        assert_eq!(
+            with_it["meta"]["transactionId"], entity["meta"]["transactionId"],
+            "one transaction"
+        );
+        made.extend([id, line]);
+    }
+    // The change that all feeds are read up to.
+    let last = create(&at_b, &line, json!({"n": 0})).await;
+    made.push(last.clone());
+    let at_c = c.connect().await;
+    let whole = feed_until(&at_a, &last).await;
+    for other in [&at_b, &at_c] {
+        assert_eq!(feed_until(other, &last).await, whole);
+    }
+    let mut seen: Vec<_> = whole
+        .iter()
+        .map(|change| change["entityId"].as_str())
+        .collect();
+    let mut expected: Vec<_> = made.iter().map(|id| Some(id.as_str())).collect();
+    seen.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(seen, expected, "each change once");
+    assert!(whole.is_sorted_by_key(|change| change["sequence"].as_i64()));
 }
 
 #[tokio::test]

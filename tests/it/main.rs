@@ -54,6 +54,7 @@ mod flo_service;
 mod guesses;
 mod guide;
 mod help;
+mod histories;
 mod history;
 mod hostile;
 mod housekeeping;
