@@ -4,15 +4,19 @@
 //! second time, for the compiler (`contributing.md`, "The first build").
 
 /// Reads a struct from rows of one database: `from_row_of! { PgRow, Name { column, column } }`. What
-/// follows two dots is a struct that is read from the same row.
+/// follows two dots is a struct that is read from the same row; what follows `maybe` has its default
+/// if the statement has no such column.
 macro_rules! from_row_of {
-    ($row:ty, $name:ident { $($column:ident),+ $(, ..$part:ident)? $(,)? }) => {
+    ($row:ty, $name:ident { $($column:ident),+ $(, ..$part:ident)? $(; maybe $maybe:ident)? $(,)? }) => {
         impl ::sqlx::FromRow<'_, $row> for $name {
             fn from_row(row: &$row) -> Result<Self, ::sqlx::Error> {
                 use ::sqlx::Row as _;
                 Ok(Self {
                     $($part: ::sqlx::FromRow::from_row(row)?,)?
                     $($column: row.try_get(stringify!($column).trim_start_matches("r#"))?,)+
+                    $($maybe: $crate::storage::rows::columns::or_default(
+                        row.try_get(stringify!($maybe)),
+                    )?,)?
                 })
             }
         }

@@ -15,7 +15,6 @@ pub(in crate::storage) struct RunData {
     status: i64,
     out: bool,
     /// A database that is not shared has no such column.
-    #[sqlx(default)]
     owner: Option<i64>,
     timer: bool,
     up: Option<i64>,
@@ -28,7 +27,9 @@ pub(in crate::storage) struct RunData {
     name: String,
 }
 
-from_row! { RunData { r, n, status, out, timer, up, e, awaits, created, ended, state, ns, name } }
+from_row! { RunData {
+    r, n, status, out, timer, up, e, awaits, created, ended, state, ns, name; maybe owner
+} }
 
 impl RunData {
     pub(in crate::storage) fn stored(self, tenant: TenantRow) -> Result<StoredRun, Error> {
