@@ -593,7 +593,8 @@ impl Tally {
                             payload["processed"] = json!([]);
                         }
                         // A node counts the milliseconds since its beat.
-                        for node in payload["nodes"].as_array_mut().into_iter().flatten() {
+                        let nodes = payload.get_mut("nodes").and_then(Value::as_array_mut);
+                        for node in nodes.into_iter().flatten() {
                             node["beatAgeMs"] = json!(0);
                         }
                     }

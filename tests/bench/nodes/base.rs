@@ -25,18 +25,16 @@ pub(crate) struct Base {
 }
 
 impl Base {
-    /// None, if `PostgreSQL` is not installed.
-    pub(crate) fn start() -> Option<Self> {
-        let server = Postgres::with("fsync=on")?;
+    pub(crate) fn start() -> Self {
+        let server = Postgres::with("-c fsync=on");
         let folder = folder();
-        Some(Self { server, folder })
+        Self { server, folder }
     }
 
     /// A new database; its URL.
     pub(crate) fn database(&self, name: &str) -> String {
         self.server.execute(&format!("create database {name}"));
-        let port = self.server.port;
-        format!("postgres://postgres@127.0.0.1:{port}/{name}")
+        self.server.url(name)
     }
 
     /// A node over a database.

@@ -41,10 +41,22 @@ const OF_SQLITE: Once = &[
 
 /// Tests that start `PostgreSQL` themselves.
 const OF_POSTGRES: Once = &[
+    ("away::", "the database is stopped, cut off or full"),
     ("cluster::", "nodes share a database"),
     ("copying::", "copies go from either database to the other"),
+    ("failover::", "a standby takes over"),
+    (
+        "histories::",
+        "transactions over either database, and their checker",
+    ),
+    ("killed_nodes::", "nodes over a database are killed"),
+    (
+        "limits::a_limit_of_bytes_that_is_reached_at_one",
+        "several processes share a database",
+    ),
     ("processes::", "several processes share a database"),
     ("sharing::", "several processes share their work"),
+    ("tls::nodes_that_ask", "nodes share a database"),
     ("storing::", "settings and faults of PostgreSQL"),
 ];
 

@@ -4,7 +4,7 @@
 pub(crate) const VARIABLE: &str = "INTERLOCK_TEST_LONG";
 
 /// Names, and the seconds of one run over `PostgreSQL` in a debug build on two cores: four at once,
-/// beside compilers. Alone they take a third of it.
+/// beside compilers, so more than they take alone.
 pub(crate) const LONG: &[(&str, u32)] = &[
     (
         "adaptive::a_path_that_is_searched_often_gets_an_index_and_loses_it_when_it_is_not",
