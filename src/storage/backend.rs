@@ -5,6 +5,7 @@
 //! In tests it may be simulated, and any of them may be as slow and as unreliable as the test wants
 //! it; what storage is built on is the same type that is released.
 
+mod checkpointer;
 mod node;
 mod task;
 mod turn;
@@ -34,6 +35,8 @@ use crate::id::{
     EdgeMessageId, EntityId, JobId, ModelKey, RunId, StateName, Tenant, TransactionId,
 };
 use crate::workflow::Workflow;
+
+pub(super) use checkpointer::Checkpointer;
 
 pub(super) use super::postgres::{Listener, Pulser};
 #[cfg(test)]
@@ -128,7 +131,7 @@ impl Backend {
         let Kind::Sqlite(database) = &self.kind else {
             return None;
         };
-        database.checkpointer().map(Checkpointer)
+        database.checkpointer().map(Checkpointer::new)
     }
 
     /// Whether the check at the start has found a damaged page.
@@ -554,21 +557,6 @@ impl Writer {
             WriterKind::Simulated(database) => database.state().change_model(commit),
         }
         Ok(true)
-    }
-}
-
-/// What copies the log back beside the writer.
-#[derive(Debug)]
-pub(super) struct Checkpointer(sqlite::Checkpointer);
-
-impl Checkpointer {
-    /// Copies back what is in the log, but for a rest that the writer has added meanwhile.
-    pub(super) async fn copy_back(&mut self) -> Result<(), Failure> {
-        self.0.copy_back().await
-    }
-
-    pub(super) async fn close(self) {
-        self.0.close().await;
     }
 }
 

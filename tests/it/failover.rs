@@ -1,4 +1,4 @@
-//! A standby takes over from a primary that was killed (STORAGE.md §13.8).
+//! A standby takes over from a primary that was killed (STORAGE.md §13).
 
 use std::{
     collections::HashSet,
