@@ -1,4 +1,4 @@
-//! What the members and workers of this process could do now, as other processes are told that have
+//! What the members and workers of this process could do now, as it is reported to other processes that have
 //! tasks which wait; and the tasks that wait here, for those.
 
 use std::{collections::HashMap, sync::Arc};
