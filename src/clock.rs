@@ -310,7 +310,7 @@ mod tests {
     #[test]
     fn a_correction_changes_only_as_far_as_it_has_to() {
         let correction = Correction::default();
-        let mut learnt = Vec::new();
+        let mut learned = Vec::new();
         for (asked, server, answered) in [
             (0, 1_000, 10),
             (100, 1_104, 110),
@@ -321,10 +321,10 @@ mod tests {
         ] {
             let at = Timestamp::from_micros;
             correction.learn(at(asked), at(server), at(answered));
-            learnt.push(correction.micros());
+            learned.push(correction.micros());
         }
         // The last has no bounds: the clock of the system went back meanwhile.
-        assert_eq!(learnt, [990, 994, 994, 1_009, -100, -100]);
+        assert_eq!(learned, [990, 994, 994, 1_009, -100, -100]);
     }
 
     #[test]

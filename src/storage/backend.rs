@@ -36,7 +36,8 @@ use crate::id::{
 };
 use crate::workflow::Workflow;
 
-pub(super) use self::checkpointer::Checkpointer;
+pub(super) use checkpointer::Checkpointer;
+
 pub(super) use super::postgres::{Listener, Pulser};
 #[cfg(test)]
 pub(crate) use super::simulated::{Disturbance, Moment, Simulated};
@@ -123,6 +124,14 @@ impl Backend {
             #[cfg(test)]
             disturbance: self.disturbance.clone(),
         })
+    }
+
+    /// What copies the log back beside the writer, if there is a log.
+    pub(super) fn checkpointer(&self) -> Option<Checkpointer> {
+        let Kind::Sqlite(database) = &self.kind else {
+            return None;
+        };
+        database.checkpointer().map(Checkpointer::new)
     }
 
     /// Whether the check at the start has found a damaged page.

@@ -204,7 +204,7 @@ async fn many_leaves_over_one_long_text_are_judged_in_one_pass() {
 }
 
 #[tokio::test]
-async fn judging_an_entity_has_a_limit_of_work() {
+async fn evaluating_an_entity_has_a_limit_of_work() {
     let stage = Stage::new(&[]).await;
     stage.rest.lock_model("list", r#"{"l":[0]}"#).await;
     let zeros = vec!["0"; 500_000].join(",");

@@ -283,13 +283,13 @@ type ActionsGetResponse struct {
 	// The id of the request's event.
 	ID    string   `json:"id"`
 	Items []Action `json:"items,omitempty"`
-	// Whether a list goes on, and where.
+	// Whether a list continues, and where.
 	Pagination *ActionsGetResponsePagination `json:"pagination,omitempty"`
 	// What the caller should know, although the request was answered.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// ActionsGetResponsePagination: Whether a list goes on, and where.
+// ActionsGetResponsePagination: Whether a list continues, and where.
 type ActionsGetResponsePagination struct {
 	HasNext bool `json:"hasNext"`
 	// The `cursor` of the next page.
@@ -451,13 +451,13 @@ type BundlesGetResponse struct {
 	// The id of the request's event.
 	ID    string   `json:"id"`
 	Items []Bundle `json:"items,omitempty"`
-	// Whether a list goes on, and where.
+	// Whether a list continues, and where.
 	Pagination *BundlesGetResponsePagination `json:"pagination,omitempty"`
 	// What the caller should know, although the request was answered.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// BundlesGetResponsePagination: Whether a list goes on, and where.
+// BundlesGetResponsePagination: Whether a list continues, and where.
 type BundlesGetResponsePagination struct {
 	HasNext bool `json:"hasNext"`
 	// The `cursor` of the next page.
@@ -2233,13 +2233,13 @@ type FilesGetResponse struct {
 	// The id of the request's event.
 	ID    string       `json:"id"`
 	Items []ListedFile `json:"items,omitempty"`
-	// Whether a list goes on, and where.
+	// Whether a list continues, and where.
 	Pagination *FilesGetResponsePagination `json:"pagination,omitempty"`
 	// What the caller should know, although the request was answered.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// FilesGetResponsePagination: Whether a list goes on, and where.
+// FilesGetResponsePagination: Whether a list continues, and where.
 type FilesGetResponsePagination struct {
 	HasNext bool `json:"hasNext"`
 	// The `cursor` of the next page.
@@ -2298,13 +2298,13 @@ type IncidentsGetResponse struct {
 	// The id of the request's event.
 	ID    string     `json:"id"`
 	Items []Incident `json:"items,omitempty"`
-	// Whether a list goes on, and where.
+	// Whether a list continues, and where.
 	Pagination *IncidentsGetResponsePagination `json:"pagination,omitempty"`
 	// What the caller should know, although the request was answered.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// IncidentsGetResponsePagination: Whether a list goes on, and where.
+// IncidentsGetResponsePagination: Whether a list continues, and where.
 type IncidentsGetResponsePagination struct {
 	HasNext bool `json:"hasNext"`
 	// The `cursor` of the next page.
@@ -2564,13 +2564,13 @@ type MachinesGetResponse struct {
 	// The id of the request's event.
 	ID    string    `json:"id"`
 	Items []Machine `json:"items,omitempty"`
-	// Whether a list goes on, and where.
+	// Whether a list continues, and where.
 	Pagination *MachinesGetResponsePagination `json:"pagination,omitempty"`
 	// What the caller should know, although the request was answered.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// MachinesGetResponsePagination: Whether a list goes on, and where.
+// MachinesGetResponsePagination: Whether a list continues, and where.
 type MachinesGetResponsePagination struct {
 	HasNext bool `json:"hasNext"`
 	// The `cursor` of the next page.
@@ -2727,13 +2727,13 @@ type ManagersGetResponse struct {
 	// The id of the request's event.
 	ID    string          `json:"id"`
 	Items []ListedManager `json:"items,omitempty"`
-	// Whether a list goes on, and where.
+	// Whether a list continues, and where.
 	Pagination *ManagersGetResponsePagination `json:"pagination,omitempty"`
 	// What the caller should know, although the request was answered.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// ManagersGetResponsePagination: Whether a list goes on, and where.
+// ManagersGetResponsePagination: Whether a list continues, and where.
 type ManagersGetResponsePagination struct {
 	HasNext bool `json:"hasNext"`
 	// The `cursor` of the next page.
@@ -3267,13 +3267,13 @@ type RunDefinitionsGetResponse struct {
 	// The id of the request's event.
 	ID    string          `json:"id"`
 	Items []RunDefinition `json:"items,omitempty"`
-	// Whether a list goes on, and where.
+	// Whether a list continues, and where.
 	Pagination *RunDefinitionsGetResponsePagination `json:"pagination,omitempty"`
 	// What the caller should know, although the request was answered.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// RunDefinitionsGetResponsePagination: Whether a list goes on, and where.
+// RunDefinitionsGetResponsePagination: Whether a list continues, and where.
 type RunDefinitionsGetResponsePagination struct {
 	HasNext bool `json:"hasNext"`
 	// The `cursor` of the next page.
@@ -3414,13 +3414,13 @@ type RunHistoryGetResponse struct {
 	// The id of the request's event.
 	ID    string         `json:"id"`
 	Items []HistoryEvent `json:"items,omitempty"`
-	// Whether a list goes on, and where.
+	// Whether a list continues, and where.
 	Pagination *RunHistoryGetResponsePagination `json:"pagination,omitempty"`
 	// What the caller should know, although the request was answered.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// RunHistoryGetResponsePagination: Whether a list goes on, and where.
+// RunHistoryGetResponsePagination: Whether a list continues, and where.
 type RunHistoryGetResponsePagination struct {
 	HasNext bool `json:"hasNext"`
 	// The `cursor` of the next page.
@@ -3537,13 +3537,13 @@ type RunsGetResponse struct {
 	// The id of the request's event.
 	ID    string `json:"id"`
 	Items []Run  `json:"items,omitempty"`
-	// Whether a list goes on, and where.
+	// Whether a list continues, and where.
 	Pagination *RunsGetResponsePagination `json:"pagination,omitempty"`
 	// What the caller should know, although the request was answered.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// RunsGetResponsePagination: Whether a list goes on, and where.
+// RunsGetResponsePagination: Whether a list continues, and where.
 type RunsGetResponsePagination struct {
 	HasNext bool `json:"hasNext"`
 	// The `cursor` of the next page.
@@ -3799,13 +3799,13 @@ type TasksGetResponse struct {
 	// The id of the request's event.
 	ID    string      `json:"id"`
 	Items []TaskState `json:"items,omitempty"`
-	// Whether a list goes on, and where.
+	// Whether a list continues, and where.
 	Pagination *TasksGetResponsePagination `json:"pagination,omitempty"`
 	// What the caller should know, although the request was answered.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// TasksGetResponsePagination: Whether a list goes on, and where.
+// TasksGetResponsePagination: Whether a list continues, and where.
 type TasksGetResponsePagination struct {
 	HasNext bool `json:"hasNext"`
 	// The `cursor` of the next page.
@@ -3895,13 +3895,13 @@ type TopicsGetResponse struct {
 	// The id of the request's event.
 	ID    string  `json:"id"`
 	Items []Topic `json:"items,omitempty"`
-	// Whether a list goes on, and where.
+	// Whether a list continues, and where.
 	Pagination *TopicsGetResponsePagination `json:"pagination,omitempty"`
 	// What the caller should know, although the request was answered.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// TopicsGetResponsePagination: Whether a list goes on, and where.
+// TopicsGetResponsePagination: Whether a list continues, and where.
 type TopicsGetResponsePagination struct {
 	HasNext bool `json:"hasNext"`
 	// The `cursor` of the next page.
@@ -4283,13 +4283,13 @@ type WorkersGetResponse struct {
 	// The id of the request's event.
 	ID    string   `json:"id"`
 	Items []Worker `json:"items,omitempty"`
-	// Whether a list goes on, and where.
+	// Whether a list continues, and where.
 	Pagination *WorkersGetResponsePagination `json:"pagination,omitempty"`
 	// What the caller should know, although the request was answered.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// WorkersGetResponsePagination: Whether a list goes on, and where.
+// WorkersGetResponsePagination: Whether a list continues, and where.
 type WorkersGetResponsePagination struct {
 	HasNext bool `json:"hasNext"`
 	// The `cursor` of the next page.

@@ -1,5 +1,5 @@
-//! What the members and workers of this process could do now, as other processes are told that have
-//! tasks which wait; and the tasks that wait here, for those.
+//! What the members and workers of this process could do now, as it is reported to other processes
+//! that have tasks which wait; and the tasks that wait here, for those.
 
 use std::{collections::HashMap, sync::Arc};
 

@@ -124,7 +124,7 @@ impl RunState {
             .collect()
     }
 
-    /// Whether a process that has these tasks out goes on with the run: there is work, and no other.
+    /// Whether a process that has these tasks out keeps driving the run: there is work, and no other.
     pub(super) fn stays_with(&self, out: &[u64]) -> bool {
         let now = self.out();
         !now.is_empty() && now.iter().all(|ordinal| out.contains(ordinal))

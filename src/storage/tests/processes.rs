@@ -1,4 +1,5 @@
 //! Several processes over one database.
+#![cfg(test)]
 
 use tokio::time::Instant;
 

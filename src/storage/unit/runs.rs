@@ -36,7 +36,7 @@ pub struct RunAdvance {
     pub status: u8,
     /// Whether work of it is to be sent, and to be sent again after a restart.
     pub is_out: bool,
-    /// Whether another process drives it and goes on doing so: all work that is out is there.
+    /// Whether another process drives it and keeps doing so: all work that is out is there.
     pub stays: bool,
     /// When it is to be looked at.
     pub due: Option<Timestamp>,

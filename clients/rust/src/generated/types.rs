@@ -803,7 +803,7 @@ pub struct ActionsGetResponse {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub items: Vec<Action>,
-    /// Whether a list goes on, and where.
+    /// Whether a list continues, and where.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pagination: Option<ActionsGetResponsePagination>,
     /// What the caller should know, although the request was answered.
@@ -815,7 +815,7 @@ pub struct ActionsGetResponse {
     pub warnings: Vec<String>,
 }
 
-/// Whether a list goes on, and where.
+/// Whether a list continues, and where.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -1248,7 +1248,7 @@ pub struct BundlesGetResponse {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub items: Vec<Bundle>,
-    /// Whether a list goes on, and where.
+    /// Whether a list continues, and where.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pagination: Option<BundlesGetResponsePagination>,
     /// What the caller should know, although the request was answered.
@@ -1260,7 +1260,7 @@ pub struct BundlesGetResponse {
     pub warnings: Vec<String>,
 }
 
-/// Whether a list goes on, and where.
+/// Whether a list continues, and where.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -6008,7 +6008,7 @@ pub struct FilesGetResponse {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub items: Vec<ListedFile>,
-    /// Whether a list goes on, and where.
+    /// Whether a list continues, and where.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pagination: Option<FilesGetResponsePagination>,
     /// What the caller should know, although the request was answered.
@@ -6020,7 +6020,7 @@ pub struct FilesGetResponse {
     pub warnings: Vec<String>,
 }
 
-/// Whether a list goes on, and where.
+/// Whether a list continues, and where.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -6177,7 +6177,7 @@ pub struct IncidentsGetResponse {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub items: Vec<Incident>,
-    /// Whether a list goes on, and where.
+    /// Whether a list continues, and where.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pagination: Option<IncidentsGetResponsePagination>,
     /// What the caller should know, although the request was answered.
@@ -6189,7 +6189,7 @@ pub struct IncidentsGetResponse {
     pub warnings: Vec<String>,
 }
 
-/// Whether a list goes on, and where.
+/// Whether a list continues, and where.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -6803,7 +6803,7 @@ pub struct MachinesGetResponse {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub items: Vec<Machine>,
-    /// Whether a list goes on, and where.
+    /// Whether a list continues, and where.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pagination: Option<MachinesGetResponsePagination>,
     /// What the caller should know, although the request was answered.
@@ -6815,7 +6815,7 @@ pub struct MachinesGetResponse {
     pub warnings: Vec<String>,
 }
 
-/// Whether a list goes on, and where.
+/// Whether a list continues, and where.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -7256,7 +7256,7 @@ pub struct ManagersGetResponse {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub items: Vec<ListedManager>,
-    /// Whether a list goes on, and where.
+    /// Whether a list continues, and where.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pagination: Option<ManagersGetResponsePagination>,
     /// What the caller should know, although the request was answered.
@@ -7268,7 +7268,7 @@ pub struct ManagersGetResponse {
     pub warnings: Vec<String>,
 }
 
-/// Whether a list goes on, and where.
+/// Whether a list continues, and where.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -8655,7 +8655,7 @@ pub struct RunDefinitionsGetResponse {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub items: Vec<RunDefinition>,
-    /// Whether a list goes on, and where.
+    /// Whether a list continues, and where.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pagination: Option<RunDefinitionsGetResponsePagination>,
     /// What the caller should know, although the request was answered.
@@ -8667,7 +8667,7 @@ pub struct RunDefinitionsGetResponse {
     pub warnings: Vec<String>,
 }
 
-/// Whether a list goes on, and where.
+/// Whether a list continues, and where.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -8934,7 +8934,7 @@ pub struct RunHistoryGetResponse {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub items: Vec<HistoryEvent>,
-    /// Whether a list goes on, and where.
+    /// Whether a list continues, and where.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pagination: Option<RunHistoryGetResponsePagination>,
     /// What the caller should know, although the request was answered.
@@ -8946,7 +8946,7 @@ pub struct RunHistoryGetResponse {
     pub warnings: Vec<String>,
 }
 
-/// Whether a list goes on, and where.
+/// Whether a list continues, and where.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -9369,7 +9369,7 @@ pub struct RunsGetResponse {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub items: Vec<Run>,
-    /// Whether a list goes on, and where.
+    /// Whether a list continues, and where.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pagination: Option<RunsGetResponsePagination>,
     /// What the caller should know, although the request was answered.
@@ -9381,7 +9381,7 @@ pub struct RunsGetResponse {
     pub warnings: Vec<String>,
 }
 
-/// Whether a list goes on, and where.
+/// Whether a list continues, and where.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -10091,7 +10091,7 @@ pub struct TasksGetResponse {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub items: Vec<TaskState>,
-    /// Whether a list goes on, and where.
+    /// Whether a list continues, and where.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pagination: Option<TasksGetResponsePagination>,
     /// What the caller should know, although the request was answered.
@@ -10103,7 +10103,7 @@ pub struct TasksGetResponse {
     pub warnings: Vec<String>,
 }
 
-/// Whether a list goes on, and where.
+/// Whether a list continues, and where.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -10389,7 +10389,7 @@ pub struct TopicsGetResponse {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub items: Vec<Topic>,
-    /// Whether a list goes on, and where.
+    /// Whether a list continues, and where.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pagination: Option<TopicsGetResponsePagination>,
     /// What the caller should know, although the request was answered.
@@ -10401,7 +10401,7 @@ pub struct TopicsGetResponse {
     pub warnings: Vec<String>,
 }
 
-/// Whether a list goes on, and where.
+/// Whether a list continues, and where.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -11334,7 +11334,7 @@ pub struct WorkersGetResponse {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub items: Vec<Worker>,
-    /// Whether a list goes on, and where.
+    /// Whether a list continues, and where.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pagination: Option<WorkersGetResponsePagination>,
     /// What the caller should know, although the request was answered.
@@ -11346,7 +11346,7 @@ pub struct WorkersGetResponse {
     pub warnings: Vec<String>,
 }
 
-/// Whether a list goes on, and where.
+/// Whether a list continues, and where.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]

@@ -247,7 +247,7 @@ export interface ActionsGetResponse {
   /** The id of the request's event. */
   id: string;
   items?: Action[];
-  /** Whether a list goes on, and where. */
+  /** Whether a list continues, and where. */
   pagination?: {
     hasNext: boolean;
     /** The `cursor` of the next page. */
@@ -448,7 +448,7 @@ export interface BundlesGetResponse {
   /** The id of the request's event. */
   id: string;
   items?: Bundle[];
-  /** Whether a list goes on, and where. */
+  /** Whether a list continues, and where. */
   pagination?: {
     hasNext: boolean;
     /** The `cursor` of the next page. */
@@ -1771,7 +1771,7 @@ export interface FilesGetResponse {
   /** The id of the request's event. */
   id: string;
   items?: ListedFile[];
-  /** Whether a list goes on, and where. */
+  /** Whether a list continues, and where. */
   pagination?: {
     hasNext: boolean;
     /** The `cursor` of the next page. */
@@ -1901,7 +1901,7 @@ export interface IncidentsGetResponse {
   /** The id of the request's event. */
   id: string;
   items?: Incident[];
-  /** Whether a list goes on, and where. */
+  /** Whether a list continues, and where. */
   pagination?: {
     hasNext: boolean;
     /** The `cursor` of the next page. */
@@ -2208,7 +2208,7 @@ export interface MachinesGetResponse {
   /** The id of the request's event. */
   id: string;
   items?: Machine[];
-  /** Whether a list goes on, and where. */
+  /** Whether a list continues, and where. */
   pagination?: {
     hasNext: boolean;
     /** The `cursor` of the next page. */
@@ -2356,7 +2356,7 @@ export interface ManagersGetResponse {
   /** The id of the request's event. */
   id: string;
   items?: ListedManager[];
-  /** Whether a list goes on, and where. */
+  /** Whether a list continues, and where. */
   pagination?: {
     hasNext: boolean;
     /** The `cursor` of the next page. */
@@ -3081,7 +3081,7 @@ export interface RunDefinitionsGetResponse {
   /** The id of the request's event. */
   id: string;
   items?: RunDefinition[];
-  /** Whether a list goes on, and where. */
+  /** Whether a list continues, and where. */
   pagination?: {
     hasNext: boolean;
     /** The `cursor` of the next page. */
@@ -3152,7 +3152,7 @@ export interface RunHistoryGetResponse {
   /** The id of the request's event. */
   id: string;
   items?: HistoryEvent[];
-  /** Whether a list goes on, and where. */
+  /** Whether a list continues, and where. */
   pagination?: {
     hasNext: boolean;
     /** The `cursor` of the next page. */
@@ -3294,7 +3294,7 @@ export interface RunsGetResponse {
   /** The id of the request's event. */
   id: string;
   items?: Run[];
-  /** Whether a list goes on, and where. */
+  /** Whether a list continues, and where. */
   pagination?: {
     hasNext: boolean;
     /** The `cursor` of the next page. */
@@ -3680,7 +3680,7 @@ export interface TasksGetResponse {
   /** The id of the request's event. */
   id: string;
   items?: TaskState[];
-  /** Whether a list goes on, and where. */
+  /** Whether a list continues, and where. */
   pagination?: {
     hasNext: boolean;
     /** The `cursor` of the next page. */
@@ -3782,7 +3782,7 @@ export interface TopicsGetResponse {
   /** The id of the request's event. */
   id: string;
   items?: Topic[];
-  /** Whether a list goes on, and where. */
+  /** Whether a list continues, and where. */
   pagination?: {
     hasNext: boolean;
     /** The `cursor` of the next page. */
@@ -4269,7 +4269,7 @@ export interface WorkersGetResponse {
   /** The id of the request's event. */
   id: string;
   items?: Worker[];
-  /** Whether a list goes on, and where. */
+  /** Whether a list continues, and where. */
   pagination?: {
     hasNext: boolean;
     /** The `cursor` of the next page. */

@@ -290,7 +290,7 @@ class ActionsGetResponse(TypedDict):
     """The id of the request's event."""
     items: list[Action]
     pagination: ActionsGetResponsePagination
-    """Whether a list goes on, and where."""
+    """Whether a list continues, and where."""
     success: bool
     """Whether the request succeeded. If not, `error` says why."""
     warnings: NotRequired[list[str]]
@@ -298,7 +298,7 @@ class ActionsGetResponse(TypedDict):
 
 
 class ActionsGetResponsePagination(TypedDict):
-    """Whether a list goes on, and where."""
+    """Whether a list continues, and where."""
 
     hasNext: bool
     nextCursor: NotRequired[str]
@@ -513,7 +513,7 @@ class BundlesGetResponse(TypedDict):
     """The id of the request's event."""
     items: list[Bundle]
     pagination: BundlesGetResponsePagination
-    """Whether a list goes on, and where."""
+    """Whether a list continues, and where."""
     success: bool
     """Whether the request succeeded. If not, `error` says why."""
     warnings: NotRequired[list[str]]
@@ -521,7 +521,7 @@ class BundlesGetResponse(TypedDict):
 
 
 class BundlesGetResponsePagination(TypedDict):
-    """Whether a list goes on, and where."""
+    """Whether a list continues, and where."""
 
     hasNext: bool
     nextCursor: NotRequired[str]
@@ -2093,7 +2093,7 @@ class FilesGetResponse(TypedDict):
     """The id of the request's event."""
     items: list[ListedFile]
     pagination: FilesGetResponsePagination
-    """Whether a list goes on, and where."""
+    """Whether a list continues, and where."""
     success: bool
     """Whether the request succeeded. If not, `error` says why."""
     warnings: NotRequired[list[str]]
@@ -2101,7 +2101,7 @@ class FilesGetResponse(TypedDict):
 
 
 class FilesGetResponsePagination(TypedDict):
-    """Whether a list goes on, and where."""
+    """Whether a list continues, and where."""
 
     hasNext: bool
     nextCursor: NotRequired[str]
@@ -2241,7 +2241,7 @@ class IncidentsGetResponse(TypedDict):
     """The id of the request's event."""
     items: list[Incident]
     pagination: IncidentsGetResponsePagination
-    """Whether a list goes on, and where."""
+    """Whether a list continues, and where."""
     success: bool
     """Whether the request succeeded. If not, `error` says why."""
     warnings: NotRequired[list[str]]
@@ -2249,7 +2249,7 @@ class IncidentsGetResponse(TypedDict):
 
 
 class IncidentsGetResponsePagination(TypedDict):
-    """Whether a list goes on, and where."""
+    """Whether a list continues, and where."""
 
     hasNext: bool
     nextCursor: NotRequired[str]
@@ -2577,7 +2577,7 @@ class MachinesGetResponse(TypedDict):
     """The id of the request's event."""
     items: list[Machine]
     pagination: MachinesGetResponsePagination
-    """Whether a list goes on, and where."""
+    """Whether a list continues, and where."""
     success: bool
     """Whether the request succeeded. If not, `error` says why."""
     warnings: NotRequired[list[str]]
@@ -2585,7 +2585,7 @@ class MachinesGetResponse(TypedDict):
 
 
 class MachinesGetResponsePagination(TypedDict):
-    """Whether a list goes on, and where."""
+    """Whether a list continues, and where."""
 
     hasNext: bool
     nextCursor: NotRequired[str]
@@ -2745,7 +2745,7 @@ class ManagersGetResponse(TypedDict):
     """The id of the request's event."""
     items: list[ListedManager]
     pagination: ManagersGetResponsePagination
-    """Whether a list goes on, and where."""
+    """Whether a list continues, and where."""
     success: bool
     """Whether the request succeeded. If not, `error` says why."""
     warnings: NotRequired[list[str]]
@@ -2753,7 +2753,7 @@ class ManagersGetResponse(TypedDict):
 
 
 class ManagersGetResponsePagination(TypedDict):
-    """Whether a list goes on, and where."""
+    """Whether a list continues, and where."""
 
     hasNext: bool
     nextCursor: NotRequired[str]
@@ -3547,7 +3547,7 @@ class RunDefinitionsGetResponse(TypedDict):
     """The id of the request's event."""
     items: list[RunDefinition]
     pagination: RunDefinitionsGetResponsePagination
-    """Whether a list goes on, and where."""
+    """Whether a list continues, and where."""
     success: bool
     """Whether the request succeeded. If not, `error` says why."""
     warnings: NotRequired[list[str]]
@@ -3555,7 +3555,7 @@ class RunDefinitionsGetResponse(TypedDict):
 
 
 class RunDefinitionsGetResponsePagination(TypedDict):
-    """Whether a list goes on, and where."""
+    """Whether a list continues, and where."""
 
     hasNext: bool
     nextCursor: NotRequired[str]
@@ -3631,7 +3631,7 @@ class RunHistoryGetResponse(TypedDict):
     """The id of the request's event."""
     items: list[HistoryEvent]
     pagination: RunHistoryGetResponsePagination
-    """Whether a list goes on, and where."""
+    """Whether a list continues, and where."""
     success: bool
     """Whether the request succeeded. If not, `error` says why."""
     warnings: NotRequired[list[str]]
@@ -3639,7 +3639,7 @@ class RunHistoryGetResponse(TypedDict):
 
 
 class RunHistoryGetResponsePagination(TypedDict):
-    """Whether a list goes on, and where."""
+    """Whether a list continues, and where."""
 
     hasNext: bool
     nextCursor: NotRequired[str]
@@ -3781,7 +3781,7 @@ class RunsGetResponse(TypedDict):
     """The id of the request's event."""
     items: list[Run]
     pagination: RunsGetResponsePagination
-    """Whether a list goes on, and where."""
+    """Whether a list continues, and where."""
     success: bool
     """Whether the request succeeded. If not, `error` says why."""
     warnings: NotRequired[list[str]]
@@ -3789,7 +3789,7 @@ class RunsGetResponse(TypedDict):
 
 
 class RunsGetResponsePagination(TypedDict):
-    """Whether a list goes on, and where."""
+    """Whether a list continues, and where."""
 
     hasNext: bool
     nextCursor: NotRequired[str]
@@ -4219,7 +4219,7 @@ class TasksGetResponse(TypedDict):
     """The id of the request's event."""
     items: list[TaskState]
     pagination: TasksGetResponsePagination
-    """Whether a list goes on, and where."""
+    """Whether a list continues, and where."""
     success: bool
     """Whether the request succeeded. If not, `error` says why."""
     warnings: NotRequired[list[str]]
@@ -4227,7 +4227,7 @@ class TasksGetResponse(TypedDict):
 
 
 class TasksGetResponsePagination(TypedDict):
-    """Whether a list goes on, and where."""
+    """Whether a list continues, and where."""
 
     hasNext: bool
     nextCursor: NotRequired[str]
@@ -4335,7 +4335,7 @@ class TopicsGetResponse(TypedDict):
     """The id of the request's event."""
     items: list[Topic]
     pagination: TopicsGetResponsePagination
-    """Whether a list goes on, and where."""
+    """Whether a list continues, and where."""
     success: bool
     """Whether the request succeeded. If not, `error` says why."""
     warnings: NotRequired[list[str]]
@@ -4343,7 +4343,7 @@ class TopicsGetResponse(TypedDict):
 
 
 class TopicsGetResponsePagination(TypedDict):
-    """Whether a list goes on, and where."""
+    """Whether a list continues, and where."""
 
     hasNext: bool
     nextCursor: NotRequired[str]
@@ -4888,7 +4888,7 @@ class WorkersGetResponse(TypedDict):
     """The id of the request's event."""
     items: list[Worker]
     pagination: WorkersGetResponsePagination
-    """Whether a list goes on, and where."""
+    """Whether a list continues, and where."""
     success: bool
     """Whether the request succeeded. If not, `error` says why."""
     warnings: NotRequired[list[str]]
@@ -4896,7 +4896,7 @@ class WorkersGetResponse(TypedDict):
 
 
 class WorkersGetResponsePagination(TypedDict):
-    """Whether a list goes on, and where."""
+    """Whether a list continues, and where."""
 
     hasNext: bool
     nextCursor: NotRequired[str]

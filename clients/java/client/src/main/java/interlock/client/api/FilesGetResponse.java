@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
  * A page of files, by path.
  *
  * @param id The id of the request's event.
- * @param pagination Whether a list goes on, and where.
+ * @param pagination Whether a list continues, and where.
  * @param warnings What the caller should know, although the request was answered.
  */
 public record FilesGetResponse(
@@ -18,7 +18,7 @@ public record FilesGetResponse(
         @Nullable List<String> warnings) {
 
     /**
-     * Whether a list goes on, and where.
+     * Whether a list continues, and where.
      *
      * @param nextCursor The <code>cursor</code> of the next page.
      */
