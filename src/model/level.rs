@@ -24,7 +24,7 @@ pub enum ChangeLevel {
     ArrayLength,
     /// Elements of lists may have other types.
     ArrayElements,
-    /// SchemaMembers may have other types.
+    /// Members may have other types.
     Type,
     /// There may be new fields.
     Structural,

@@ -155,7 +155,7 @@ impl Origin {
                 *self = Self::Committed(base, Some(rest));
                 Some(dispatch)
             }
-            other => {
+            other @ (Self::New | Self::At(_) | Self::Fired(..) | Self::Committed(..)) => {
                 *self = other;
                 None
             }

@@ -161,6 +161,10 @@ impl Drop for KeepPulse {
 }
 
 /// What asks for pulses, one after the other.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is about something else"
+)]
 struct Heart {
     storage: Storage,
     pulser: Pulser,

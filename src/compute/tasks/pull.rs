@@ -35,6 +35,9 @@ const WORKERS_MAX: usize = 10_000;
 /// The most bytes of an output for a task whose own limit is not known here.
 const OUTPUT_MAX: usize = 1 << 20;
 
+/// Where the end of a task comes from.
+type Reports = oneshot::Receiver<Result<Reported, Failure>>;
+
 /// How often a report is repeated after a conflict.
 const CONFLICTS_MAX: usize = 10;
 
@@ -323,7 +326,7 @@ impl Channels {
         task: &str,
         worker: Option<&str>,
         answered: &Answered<'_>,
-    ) -> Result<Option<Option<oneshot::Receiver<Result<Reported, Failure>>>>, Refused> {
+    ) -> Result<Option<Option<Reports>>, Refused> {
         self.with(tenant, |pool, desk| {
             pool.saw(desk, task, worker);
             let most = pool.spec(task).map_or(OUTPUT_MAX, |spec| spec.output_max);

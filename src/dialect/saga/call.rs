@@ -10,7 +10,7 @@ use super::{
 };
 use crate::expr::{Scope, Template};
 
-/// BlockMembers that only the service itself writes.
+/// Members that only the service itself writes.
 const OURS: [&str; 4] = ["$column", "$compute", "$values", ENV];
 
 /// Operations that write to the target of any connector.
