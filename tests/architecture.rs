@@ -27,7 +27,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("dialect",   &["clock", "expr", "program"]),
     ("engine",    &["dispatch", "clock", "condition", "entity", "error", "id", "model", "workflow"]),
     ("explain",   &["dispatch", "condition", "engine", "id", "workflow"]),
-    ("storage",   &["clock", "compat", "engine", "entity", "error", "id", "model", "telemetry", "workflow"]),
+    ("storage",   &["clock", "engine", "entity", "error", "id", "model", "telemetry", "workflow"]),
     ("audit",     &["clock", "engine", "entity", "id", "storage"]),
     ("outgoing",  &[]),
     ("auth",      &["clock", "entity", "error", "id", "outgoing"]),

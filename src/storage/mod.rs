@@ -1,7 +1,7 @@
 //! Durable state: what was committed, and the units of work that add to it.
 //!
-//! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::compat`],
-//! [`crate::telemetry`], [`crate::entity`], [`crate::model`], [`crate::workflow`],
+//! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::telemetry`],
+//! [`crate::entity`], [`crate::model`], [`crate::workflow`],
 //! [`crate::engine`].
 //! Must not: be open towards a database while someone else's code runs (DESIGN decision 3). A
 //! [`UnitOfWork`] reads as of one sequence, keeps its writes in memory and hands them to the
