@@ -154,6 +154,11 @@ impl Pulses {
         self.ended.send_replace(Ended { number, failed });
     }
 
+    /// Whether the last one was answered.
+    pub(super) fn are_answered(&self) -> bool {
+        !self.ended.borrow().failed
+    }
+
     /// Nobody is waited for any more.
     pub(super) fn stop(&self) {
         self.ended.send_replace(Ended {

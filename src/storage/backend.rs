@@ -211,6 +211,7 @@ reads! {
     trail(tenant: TenantRow, id: EntityId, until: Position, limit: i64) -> Vec<Recorded>;
     /// A page of the feed, and how far it goes.
     changes(range: &ChangeRange) -> (Vec<Changed>, Position);
+    next_version(after: Position) -> Option<Position>;
 
     /// The next entities of a model after `after`, and how far that went; none at the end.
     scan(tenant: TenantRow, model: ModelRow, after: Option<EntityId>, at: Sequence, limit: i64) -> (Vec<Version>, Option<EntityId>);

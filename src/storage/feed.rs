@@ -173,8 +173,15 @@ impl Feed {
         // Never closed.
         let reading = inner.recent.reading().acquire().await.ok();
         let (changes, reached) = inner.database.changes(&range).await?;
-        drop(reading);
         self.reached = reached;
+        if changes.is_empty() && reached < Position(newest.0) {
+            // There may be nothing for long: the first commit on another server leaves positions
+            // out. What is committed up to the newest sequence is there.
+            let next = inner.database.next_version(reached).await?;
+            let before = next.map_or(newest.0, |next| newest.0.min(next.0 - 1));
+            self.reached = Position(before.max(reached.0));
+        }
+        drop(reading);
         Ok(changes)
     }
 }

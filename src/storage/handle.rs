@@ -148,9 +148,9 @@ impl Storage {
         self.0.health.takes_writes() && !self.0.submissions.is_closed()
     }
 
-    /// Whether writes are taken and no damaged page was found.
+    /// Whether writes are taken, no damaged page was found, and reads are answered.
     pub fn is_well(&self) -> bool {
-        self.0.health.is_well() && !self.0.submissions.is_closed()
+        self.0.health.is_well() && self.0.pulses.are_answered() && !self.0.submissions.is_closed()
     }
 
     /// Whether writes are taken and the database answers.

@@ -43,6 +43,7 @@ const VERSION_AS_OF: &str = include_str!("sql/version_as_of.sql");
 const VERSION_BY_TRANSACTION: &str = include_str!("sql/version_by_transaction.sql");
 const VERSION_CURRENT: &str = include_str!("sql/version_current.sql");
 const VERSION_NEWEST: &str = include_str!("sql/version_newest.sql");
+const VERSION_NEXT: &str = include_str!("sql/version_next.sql");
 
 /// How many entities are asked for in one trip: there may be a million.
 const ASKED_AT_ONCE: usize = 4_096;
@@ -365,6 +366,18 @@ impl Postgres {
             .fetch_all(&self.reads)
             .await?;
         rows.into_iter().map(TryInto::try_into).collect()
+    }
+
+    /// The first position after another one at which there is a version.
+    pub(in crate::storage) async fn next_version(
+        &self,
+        after: Position,
+    ) -> Result<Option<Position>, Error> {
+        let next: Option<i64> = sqlx::query_scalar(VERSION_NEXT)
+            .bind(after.0)
+            .fetch_one(&self.reads)
+            .await?;
+        Ok(next.map(Position))
     }
 
     /// A page of the feed, and how far it goes.

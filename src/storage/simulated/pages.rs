@@ -74,6 +74,11 @@ impl State {
         of_model.skip(offset).take(limit).collect()
     }
 
+    pub(in crate::storage) fn next_version(&self, after: Position) -> Option<Position> {
+        let mut next = self.versions.range(after.0 + 1..);
+        next.next().map(|(n, _)| Position(*n))
+    }
+
     pub(in crate::storage) fn changes(&self, range: &ChangeRange) -> (Vec<Changed>, Position) {
         let mut changes = Vec::new();
         let mut bytes = 0;

@@ -340,7 +340,8 @@ async fn runs_are_as_documented(load: &Load, connection: &Connection, why: &str)
         for (kind, times) in [
             ("step_started", 2),
             ("step_completed", 2),
-            ("action_completed", 1),
+            ("awaiting_action", 1),
+            ("action_completed", 2),
             ("workflow_completed", 1),
         ] {
             assert_eq!(count(kind), times, "{why}: {kind}: {history:#?}");

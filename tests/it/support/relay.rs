@@ -44,7 +44,7 @@ pub(crate) enum Trick {
 const MARK: &[u8] = b"force_generic_plan";
 
 /// What it sends to take a turn.
-const TURN: &[u8] = b"from turn for update";
+const TURN: &[u8] = b"pg_advisory_xact_lock";
 
 /// How much is passed on at once.
 const PIECE: usize = 64 * 1_024;

@@ -1,0 +1,1 @@
+select min(n) from version where n > ?1
