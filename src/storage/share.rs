@@ -75,7 +75,8 @@ impl Storage {
             .database
             .claim_tasks(self.node(), &keys, &kept, &live);
         let claimed = claiming.await?;
-        self.0.shares.settled(&keys);
+        // One of the others may have been put off meanwhile.
+        self.0.shares.settled(&kept);
         Ok(claimed)
     }
 
