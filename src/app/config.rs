@@ -547,8 +547,8 @@ mod tests {
         assert_eq!(
             config.warnings,
             [
-                "CYODA_TX_TTL has no effect: a transaction ends with the request and the call that it belongs to",
                 "CYODA_OTEL_ENABLED has no effect yet",
+                "CYODA_TX_TTL has no effect: a transaction ends with the request and the call that it belongs to",
                 "CYODA_SEED_NODES has no effect: which nodes there are is in the database",
                 "INTERLOCK_HTP_PORT is not a setting; did you mean INTERLOCK_HTTP_PORT?"
             ]

@@ -322,9 +322,9 @@ async fn a_limit_of_bytes_that_is_reached_at_one_process_is_reached_at_every_one
     rest.delete(&format!("/api/message/{sent}")).await.ok();
     here.ok("EntityCreateRequest", small).await;
     // Each counts its own commits once, and those of the other once.
+    create(&there, &model, json!({"text": "x".repeat(5_000)})).await;
+    create(&here, &model, json!({"text": "x".repeat(3_000)})).await;
     create(&there, &model, json!({"text": "x".repeat(6_000)})).await;
-    create(&here, &model, json!({"text": "x".repeat(5_000)})).await;
-    create(&there, &model, json!({"text": "x".repeat(2_000)})).await;
     for connection in [&there, &here] {
         let answer = connection
             .call("EntityCreateRequest", new_entity(&model, &large))
