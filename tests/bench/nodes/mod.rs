@@ -9,6 +9,10 @@ mod large;
 mod reads;
 mod timers;
 
+use std::panic::AssertUnwindSafe;
+
+use futures_util::FutureExt as _;
+
 use crate::{Plan, load::Measured, report};
 
 use base::Base;
@@ -33,6 +37,9 @@ pub(crate) struct Outcome {
     pub(crate) loads: Vec<(String, Measured)>,
 }
 
+/// A cell that has nothing to say.
+const NONE: &str = "—";
+
 /// Every row, behind the beginning of its name.
 pub(crate) const ROWS: [&str; 8] = [
     "postgres T11",
@@ -51,16 +58,32 @@ pub(crate) const LARGE: &str = "postgres-large";
 /// Measures a row on a server of its own.
 pub(crate) async fn measure(name: &str, plan: &Plan) -> Outcome {
     let base = Base::start();
+    // A row that fails does not take the table along.
+    let row = AssertUnwindSafe(Box::pin(row(name, &base, plan))).catch_unwind();
+    row.await.unwrap_or_else(|_| Outcome {
+        lines: vec![Line {
+            workload: format!("{name} failed: see above"),
+            measured: NONE.to_owned(),
+            floor: NONE.to_owned(),
+            ratio: NONE.to_owned(),
+            goal: NONE.to_owned(),
+            reached: false,
+        }],
+        loads: Vec::new(),
+    })
+}
+
+async fn row(name: &str, base: &Base, plan: &Plan) -> Outcome {
     match name.trim_start_matches("postgres ") {
-        "T11" => creates::sixteen_clients(&base, plan).await,
-        "batches" => creates::batches(&base, plan).await,
-        "reads" => reads::measure(&base, plan).await,
-        "two nodes" => creates::two_nodes(&base, plan).await,
-        "changes" => changes::measure(&base, plan).await,
-        "carried" => carried::measure(&base, plan).await,
-        "timers" => timers::measure(&base, plan).await,
-        "memory" => large::memory(&base, plan).await,
-        _ => large::measure(&base, plan, large::ENTITIES_LONG).await,
+        "T11" => creates::sixteen_clients(base, plan).await,
+        "batches" => creates::batches(base, plan).await,
+        "reads" => reads::measure(base, plan).await,
+        "two nodes" => creates::two_nodes(base, plan).await,
+        "changes" => changes::measure(base, plan).await,
+        "carried" => carried::measure(base, plan).await,
+        "timers" => timers::measure(base, plan).await,
+        "memory" => large::memory(base, plan).await,
+        _ => large::measure(base, plan, large::ENTITIES_LONG).await,
     }
 }
 

@@ -124,7 +124,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 /// Checks as many transactions as are asked for, in windows.
 #[expect(clippy::print_stdout, reason = "this is what the command is run for")]
 async fn check_all(backend: &str, servers: &[Server]) {
-    let total = given("INTERLOCK_HISTORY_TRANSACTIONS", 2_000);
+    let total = given("INTERLOCK_HISTORY_TRANSACTIONS", 1_000);
     let seed = given("INTERLOCK_HISTORY_SEED", 1);
     let begun = Instant::now();
     let mut course = Course::begin(servers, seed).await;
