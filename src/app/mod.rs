@@ -112,7 +112,10 @@ pub async fn run(config: Config, telemetry: Telemetry) -> Result<(), Error> {
         .map_err(|_| Error::StartupTimeout(config.startup_timeout))??;
     let served = tokio::spawn(serve(config, telemetry, tls, storage, stop.drop_guard()));
     // Here, and not as a task: the thread of this future has nothing else to do.
-    if AssertUnwindSafe(committer).catch_unwind().await.is_err() {
+    if Box::pin(AssertUnwindSafe(committer).catch_unwind())
+        .await
+        .is_err()
+    {
         error!("the committer has stopped, so no more writes are accepted; restart the service");
     }
     let outcome = flatten(served.await);

@@ -1,5 +1,5 @@
 //! The same tests over `PostgreSQL`: this program is started a second time, beside the tests of
-//! this process, with every name that is not listed as running once.
+//! this process, with the chosen ones, or with every name that is not listed as running once.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,6 +11,7 @@ use std::{
 
 use crate::support::{
     backend::{self, GROUPS},
+    chosen::{self, CHOSEN, is_chosen},
     database::{self, VARIABLE},
     long::{self, LONG},
 };
@@ -32,14 +33,18 @@ fn names() -> Vec<String> {
     names.map(str::to_owned).collect()
 }
 
-/// Whether a test is left to the long form.
+/// Whether a test is left to the forms that take longer.
 fn is_left_out(name: &str) -> bool {
-    let is_long = std::env::var_os(long::VARIABLE).is_some();
-    !is_long && LONG.iter().any(|(long, _)| *long == name)
+    if std::env::var_os(long::VARIABLE).is_some() {
+        return false;
+    }
+    let all = std::env::var_os(chosen::VARIABLE).is_some_and(|asked| asked == "all");
+    let is_long = LONG.iter().any(|(long, _)| *long == name);
+    if all { is_long } else { !is_chosen(name) }
 }
 
 #[test]
-fn every_test_passes_over_postgresql_that_passes_over_sqlite() {
+fn tests_pass_over_postgresql_that_pass_over_sqlite() {
     if database::is_postgres() {
         // This process runs the others over it.
         return;
@@ -85,7 +90,8 @@ fn summary(both: usize, left: usize, once: &[String], seconds: u64) -> String {
     if left > 0 {
         let _ = write!(
             text,
-            "; {left} that take long are left to {}=1",
+            "; {left} others run there with {}=all, those that take long with {}=1",
+            chosen::VARIABLE,
             long::VARIABLE
         );
     }
@@ -109,6 +115,13 @@ fn every_entry_of_the_lists_is_the_name_of_a_test() {
     let names = names();
     for (start, _) in GROUPS.iter().flat_map(|(_, entries)| *entries) {
         assert!(names.iter().any(|name| name.starts_with(start)), "{start}");
+    }
+    for (module, tests) in CHOSEN {
+        for test in *tests {
+            let name = format!("{module}::{test}");
+            assert!(names.contains(&name), "{name}");
+            assert!(backend::once(&name).is_none(), "{name} runs once");
+        }
     }
     for (long, _) in LONG {
         assert!(names.iter().any(|name| name == long), "{long}");

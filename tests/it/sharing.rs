@@ -23,6 +23,8 @@ fn node_with(url: &str, settings: &[(&str, &str)]) -> Server {
         ("CYODA_STORAGE_BACKEND", "postgres"),
         ("CYODA_POSTGRES_URL", url),
         ("CYODA_POSTGRES_MAX_CONNS", "8"),
+        // A read that fails on a busy machine is repeated soon.
+        ("CYODA_SCHEDULER_REDISPATCH_BACKOFF", "1s"),
         ("CYODA_LOG_LEVEL", "debug"),
     ];
     Server::on_disk(&[&place, settings].concat())

@@ -320,6 +320,10 @@ impl Channels {
 
     /// Ends a task that a channel holds: where its end comes from, if it is not delivered again. None
     /// if no channel holds it.
+    #[expect(
+        clippy::option_option,
+        reason = "whether a channel holds the task, and whether its end comes later"
+    )]
     fn end_held(
         &self,
         tenant: &Tenant,

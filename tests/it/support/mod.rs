@@ -3,6 +3,7 @@
 pub(crate) mod alike;
 pub(crate) mod backend;
 pub(crate) mod batch;
+pub(crate) mod chosen;
 mod connection;
 pub(crate) mod database;
 pub(crate) mod flow;
