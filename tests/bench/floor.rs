@@ -144,7 +144,10 @@ pub(crate) async fn tables_of_the_service(file: &Path) -> SqliteConnection {
         .connect()
         .await
         .expect("a database");
-    sqlx::migrate!("src/storage/sqlite/migrations")
+    let migrations = concat!(env!("CARGO_MANIFEST_DIR"), "/src/storage/sqlite/migrations");
+    sqlx::migrate::Migrator::new(Path::new(migrations))
+        .await
+        .expect("the files of the service")
         .run(&mut connection)
         .await
         .expect("the tables of the service");

@@ -238,22 +238,25 @@ async fn what_a_standby_lacks_is_said_and_no_position_is_used_twice() {
         let expected = (known - from + 1).to_string();
         assert_eq!(count, Some(expected.as_str()));
     }
-    let mut last = lost;
+    let mut newest_made = lost;
     for (n, connection) in [&one, &other].into_iter().enumerate() {
         let again = new_entity(&model, &json!({"n": n}));
         // The first one may find that its connection is gone.
         until("it is made", async || {
             let answer = connection.call("EntityCreateRequest", again.clone()).await;
             if answer["success"] == true {
-                last = of(&answer);
+                newest_made = of(&answer);
             }
             answer["success"] == true
         })
         .await;
-        get(&one, &last.0).await;
-        get(&other, &last.0).await;
+        get(&one, &newest_made.0).await;
+        get(&other, &newest_made.0).await;
     }
-    let feeds = [feed(&one, &last.1).await, feed(&other, &last.1).await];
+    let feeds = [
+        feed(&one, &newest_made.1).await,
+        feed(&other, &newest_made.1).await,
+    ];
     assert_eq!(feeds[0], feeds[1]);
     for change in &feeds[0][1..] {
         assert!(change.0 > known + SKIPPED / 2, "{change:?} after {known}");

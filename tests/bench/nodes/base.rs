@@ -134,7 +134,13 @@ impl Inserts {
         let row = sqlx::query_as(NEWEST).fetch_one(&mut filled).await;
         let (state, workflow, transition, data, record): Row = row.expect("an entity");
         let mut connection = connect(&base.database(name)).await;
-        sqlx::migrate!("src/storage/postgres/migrations")
+        let migrations = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/src/storage/postgres/migrations"
+        );
+        sqlx::migrate::Migrator::new(std::path::Path::new(migrations))
+            .await
+            .expect("the files of the service")
             .run(&mut connection)
             .await
             .expect("the tables of the service");

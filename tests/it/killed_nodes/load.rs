@@ -168,7 +168,7 @@ impl Load {
     fn take(&self) -> Option<Work> {
         let chosen = self.below(100);
         let mut ledger = self.ledger();
-        let work = if ledger.is_last || chosen % 3 == 0 {
+        let work = if ledger.is_last || chosen.is_multiple_of(3) {
             ledger.todo.pop_front()
         } else {
             None

@@ -45,23 +45,20 @@ async fn serve(load: &Load, connection: &Connection) {
 }
 
 fn answer(load: &Load, event: &Event, connection: &Connection) -> Option<Event> {
-    let (kind, answer) = match event.kind {
-        EventType::EntityProcessorCalculationRequest => {
-            let asked = payload_of(event);
-            let mut data = asked["payload"]["data"].clone();
-            data["seen"] = json!(true);
-            let payload = json!({"requestId": asked["requestId"], "entityId": asked["entityId"],
-                "success": true, "payload": {"type": "JSON", "data": data}});
-            ("EntityProcessorCalculationResponse", payload)
-        }
-        EventType::TaskCalculationRequest => {
-            let asked = payload_of(event);
-            let id = asked["taskId"].as_str().expect("an id").to_owned();
-            *load.ledger().tasks.entry(id).or_default() += 1;
-            let payload = json!({"requestId": asked["requestId"], "success": true});
-            ("TaskCalculationResponse", payload)
-        }
-        _ => return None,
+    let asked = payload_of(event);
+    let (kind, answer) = if event.kind == EventType::EntityProcessorCalculationRequest {
+        let mut data = asked["payload"]["data"].clone();
+        data["seen"] = json!(true);
+        let payload = json!({"requestId": asked["requestId"], "entityId": asked["entityId"],
+            "success": true, "payload": {"type": "JSON", "data": data}});
+        ("EntityProcessorCalculationResponse", payload)
+    } else if event.kind == EventType::TaskCalculationRequest {
+        let id = asked["taskId"].as_str().expect("an id").to_owned();
+        *load.ledger().tasks.entry(id).or_default() += 1;
+        let payload = json!({"requestId": asked["requestId"], "success": true});
+        ("TaskCalculationResponse", payload)
+    } else {
+        return None;
     };
     Some(request(kind, &connection.fresh_id(), answer))
 }

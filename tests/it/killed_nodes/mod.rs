@@ -167,7 +167,7 @@ async fn nothing_is_lost_or_done_twice_whatever_happens_to_nodes_and_connections
     working.extend(member::begin(&load));
     let mut proof = Proof::default();
     let mut random = Random::new(seed);
-    let mut seen: BTreeMap<&'static str, Seen> = BTreeMap::new();
+    let mut by_fault: BTreeMap<&'static str, Seen> = BTreeMap::new();
     all_write(&load, "the start").await;
     for round in 1..=rounds {
         let node = random.below(nodes::COUNT);
@@ -186,10 +186,10 @@ async fn nothing_is_lost_or_done_twice_whatever_happens_to_nodes_and_connections
         let again = all_write(&load, &why).await;
         proof.check_feeds(&load, &feeds, &why).await;
         for happened in happened {
-            let seen = seen.entry(happened.name).or_default();
-            seen.times += 1;
-            seen.others = seen.others.max(longest_wait(&load, &happened));
-            seen.again = seen.again.max(again);
+            let of_fault = by_fault.entry(happened.name).or_default();
+            of_fault.times += 1;
+            of_fault.others = of_fault.others.max(longest_wait(&load, &happened));
+            of_fault.again = of_fault.again.max(again);
         }
         load.ledger().answered.clear();
         for task in working.extract_if(.., |task| task.is_finished()) {
@@ -216,14 +216,14 @@ async fn nothing_is_lost_or_done_twice_whatever_happens_to_nodes_and_connections
             others,
             again,
         },
-    ) in &seen
+    ) in &by_fault
     {
         println!(
             "{name}: {times} times; others waited at most {others:.1?}, all wrote again after at \
              most {again:.1?}"
         );
     }
-    for (name, seen) in seen.iter().filter(|(name, _)| name.contains("freeze")) {
+    for (name, seen) in by_fault.iter().filter(|(name, _)| name.contains("freeze")) {
         assert!(
             seen.others < Duration::from_secs(20),
             "{name}: {:?}",

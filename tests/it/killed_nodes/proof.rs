@@ -346,7 +346,7 @@ async fn runs_are_as_documented(load: &Load, connection: &Connection, why: &str)
         ] {
             assert_eq!(count(kind), times, "{why}: {kind}: {history:#?}");
         }
-        let noted = notes.get(&number).map_or(0, Vec::len);
-        assert_eq!(noted, 1, "{why}: notes of run {number}");
+        let count = notes.get(&number).map_or(0, Vec::len);
+        assert_eq!(count, 1, "{why}: notes of run {number}");
     }
 }

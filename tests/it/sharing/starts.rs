@@ -64,7 +64,7 @@ async fn schedules_start_one_run_for_each_instant_also_when_processes_are_killed
     becomes(&database, fired, "t", PATIENCE).await;
     nodes[0].kill();
     // What is counted is more than those that the two others have.
-    let fires = |each: i64| {
+    let at_least = |each: i64| {
         format!(
             "select count(*) from record where kind = 4 and \
              ((body::json ->> 'last')::bigint - (body::json ->> 'since')::bigint) >= {}",
@@ -72,9 +72,9 @@ async fn schedules_start_one_run_for_each_instant_also_when_processes_are_killed
         )
     };
     let all = SCHEDULES.to_string();
-    becomes(&database, &fires(8), &all, Duration::from_secs(40)).await;
+    becomes(&database, &at_least(8), &all, Duration::from_secs(40)).await;
     nodes[1].kill();
-    becomes(&database, &fires(14), &all, Duration::from_secs(40)).await;
+    becomes(&database, &at_least(14), &all, Duration::from_secs(40)).await;
     for n in 0..SCHEDULES {
         let instants = format!(
             "select ((body::json ->> 'last')::bigint - (body::json ->> 'since')::bigint) / {} = \
