@@ -35,31 +35,14 @@ impl fmt::Display for Found {
     }
 }
 
-/// All items of a list, in pages.
-async fn every(connection: &Connection, kind: &str, mut payload: Value) -> Vec<Value> {
-    let mut all = Vec::new();
-    payload["limit"] = json!(1_000);
-    loop {
-        let mut page = connection.ok(kind, payload.clone()).await;
-        if let Value::Array(items) = page["items"].take() {
-            all.extend(items);
-        }
-        let cursor = page["pagination"]["nextCursor"].take();
-        if cursor.is_null() {
-            return all;
-        }
-        payload["cursor"] = cursor;
-    }
-}
-
 async fn works(connection: &Connection, batch: u64) -> (Vec<Value>, Vec<Value>) {
     let mut runs = Vec::new();
     for target in [target(batch, 0), target(batch, 1)] {
         let of = json!({"definition": format!("org.acme:{target}")});
-        runs.extend(every(connection, "RunsGetRequest", of).await);
+        runs.extend(connection.every("RunsGetRequest", of).await);
     }
     let of = json!({"name": format!("org.acme:{}", target(batch, MANAGERS - 1))});
-    let tasks = every(connection, "TasksGetRequest", of).await;
+    let tasks = connection.every("TasksGetRequest", of).await;
     (runs, tasks)
 }
 

@@ -231,20 +231,3 @@ async fn nothing_is_lost_or_done_twice_whatever_happens_to_nodes_and_connections
         );
     }
 }
-
-/// All items of a list, in pages.
-async fn every(connection: &Connection, kind: &str, mut payload: Value) -> Vec<Value> {
-    let mut all = Vec::new();
-    payload["limit"] = json!(1_000);
-    loop {
-        let mut page = connection.ok(kind, payload.clone()).await;
-        if let Value::Array(items) = page["items"].take() {
-            all.extend(items);
-        }
-        let cursor = page["pagination"]["nextCursor"].take();
-        if cursor.is_null() {
-            return all;
-        }
-        payload["cursor"] = cursor;
-    }
-}

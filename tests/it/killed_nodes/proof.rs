@@ -324,7 +324,7 @@ async fn runs_are_as_documented(load: &Load, connection: &Connection, why: &str)
     let runs = load.ledger().runs.clone();
     let notes = entities(connection, "note").await;
     let all = json!({"definition": "errand"});
-    let all = super::every(connection, "RunsGetRequest", all).await;
+    let all = connection.every("RunsGetRequest", all).await;
     assert_eq!(all.len(), runs.len(), "{why}: as many runs as were started");
     for (number, run) in runs {
         let run = run.unwrap_or_else(|| panic!("{why}: run {number} was never started"));

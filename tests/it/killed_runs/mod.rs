@@ -7,7 +7,7 @@ mod proof;
 
 use std::{sync::Arc, time::Duration};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::support::{Connection, PATIENCE, Server, governed_model, locked_model};
 
@@ -182,21 +182,4 @@ async fn every_run_ends_as_its_document_says_however_often_the_server_is_killed(
     working.iter().for_each(tokio::task::JoinHandle::abort);
     let found = proof::check(&connection, &load).await;
     println!("{rounds} kills with seed {seed}: {found}");
-}
-
-/// All items of a list, in pages.
-async fn every(connection: &Connection, kind: &str, mut payload: Value) -> Vec<Value> {
-    let mut all = Vec::new();
-    payload["limit"] = json!(1_000);
-    loop {
-        let mut page = connection.ok(kind, payload.clone()).await;
-        if let Value::Array(items) = page["items"].take() {
-            all.extend(items);
-        }
-        let cursor = page["pagination"]["nextCursor"].take();
-        if cursor.is_null() {
-            return all;
-        }
-        payload["cursor"] = cursor;
-    }
 }

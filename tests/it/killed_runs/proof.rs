@@ -7,10 +7,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{
-    every,
-    load::{Kind, Load},
-};
+use super::load::{Kind, Load};
 use crate::support::Connection;
 
 /// What was there in the end.
@@ -79,19 +76,16 @@ impl Told {
 
 /// The runs of a definition, with their histories.
 async fn told(connection: &Connection, definition: &str) -> Vec<Told> {
-    let listed = every(
-        connection,
-        "RunsGetRequest",
-        json!({"definition": definition}),
-    )
-    .await;
+    let listed = connection
+        .every("RunsGetRequest", json!({"definition": definition}))
+        .await;
     let mut all = Vec::new();
     for some in listed.chunks(64) {
         let reading = some.iter().map(async |run| {
             let of_it = json!({"runId": run["runId"]});
             let (mut shown, history) = tokio::join!(
                 connection.ok("RunGetRequest", of_it.clone()),
-                every(connection, "RunHistoryGetRequest", of_it.clone())
+                connection.every("RunHistoryGetRequest", of_it.clone())
             );
             Told {
                 run: shown["run"].take(),

@@ -135,33 +135,18 @@ struct Told {
     history: Vec<Value>,
 }
 
-/// All items of a list, in pages.
-async fn every(connection: &Connection, kind: &str, mut payload: Value) -> Vec<Value> {
-    let mut all = Vec::new();
-    payload["limit"] = json!(1_000);
-    loop {
-        let mut page = connection.ok(kind, payload.clone()).await;
-        if let Value::Array(items) = page["items"].take() {
-            all.extend(items);
-        }
-        let cursor = page["pagination"]["nextCursor"].take();
-        if cursor.is_null() {
-            return all;
-        }
-        payload["cursor"] = cursor;
-    }
-}
-
 /// All runs with their histories.
 async fn told(connection: &Connection) -> Vec<Told> {
-    let listed = every(connection, "RunsGetRequest", json!({"kind": "saga"})).await;
+    let listed = connection
+        .every("RunsGetRequest", json!({"kind": "saga"}))
+        .await;
     let mut all = Vec::new();
     for some in listed.chunks(64) {
         let reading = some.iter().map(async |run| {
             let of_it = json!({"runId": run["runId"]});
             let (mut shown, history) = tokio::join!(
                 connection.ok("RunGetRequest", of_it.clone()),
-                every(connection, "RunHistoryGetRequest", of_it.clone())
+                connection.every("RunHistoryGetRequest", of_it.clone())
             );
             Told {
                 run: shown["run"].take(),

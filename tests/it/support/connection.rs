@@ -243,7 +243,24 @@ impl Connection {
         (payloads, end)
     }
 
-    /// The same with extension attributes, without the end.
+    /// All items of a list that is answered in pages.
+    pub(crate) async fn every(&self, kind: &str, mut payload: Value) -> Vec<Value> {
+        let mut all = Vec::new();
+        payload["limit"] = json!(1_000);
+        loop {
+            let mut page = self.ok(kind, payload.clone()).await;
+            if let Value::Array(items) = page["items"].take() {
+                all.extend(items);
+            }
+            let cursor = page["pagination"]["nextCursor"].take();
+            if cursor.is_null() {
+                return all;
+            }
+            payload["cursor"] = cursor;
+        }
+    }
+
+    /// What many events answer to a request with extension attributes, without the end.
     pub(crate) async fn all_with(
         &self,
         kind: &str,
