@@ -86,8 +86,8 @@ fn draft_events<'a>(run: &'a RunRecord, drafts: &'a mut Vec<EventDraft>) {
     };
     way.fired = fired(run);
     // A timer that fired nothing is reported by the one event that says why.
-    let is_told = run.start != StartKind::Timer || way.fired.is_some();
-    if is_told && !run.start.is_continued() {
+    let is_reported = run.start != StartKind::Timer || way.fired.is_some();
+    if is_reported && !run.start.is_continued() {
         let asked = run.asked.as_deref().map_or_else(String::new, |transition| {
             format!(" for transition {transition}")
         });

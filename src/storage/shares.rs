@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_told_apart_also_by_where_their_parts_end() {
+    fn names_are_distinguished_also_by_where_their_parts_end() {
         let names: [&[&str]; 4] = [&["a", "b"], &["ab"], &["ab", ""], &["", "ab"]];
         let numbers: HashSet<i64> = names.map(number).into_iter().collect();
         assert_eq!(numbers.len(), names.len());

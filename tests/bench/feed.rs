@@ -48,7 +48,7 @@ pub(crate) struct Outcome {
     pub(crate) committed: f64,
     /// Without documents, and with them.
     pub(crate) catching_up: [CaughtUp; 2],
-    /// How large the process ever was that told all of them, in bytes.
+    /// How large the process ever was that delivered all of them, in bytes.
     pub(crate) memory: u64,
     /// The share of the machine that other programs used.
     pub(crate) others: f64,

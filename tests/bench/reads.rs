@@ -133,7 +133,7 @@ async fn read(client: &mut Client, span: Span, request: impl Fn(u32) -> Frame) -
 
 /// What was measured of pages.
 pub(crate) struct Pages {
-    /// How large the process ever was that told all pages, in bytes: over gRPC, over REST, and as
+    /// How large the process ever was that returned all pages, in bytes: over gRPC, over REST, and as
     /// of a time.
     pub(crate) memory: u64,
     /// How long each of those walks took.

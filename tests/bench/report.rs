@@ -18,7 +18,7 @@ use crate::{
     weight::{Weight, What, megabytes},
 };
 
-/// The lines of the table, and what is told below it.
+/// The lines of the table, and what is printed below it.
 #[derive(Default)]
 pub(crate) struct Report {
     lines: Vec<[String; 7]>,

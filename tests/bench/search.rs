@@ -2,7 +2,7 @@
 //! the same questions in bare SQL on the same file; and what searches cost those who write
 //! meanwhile.
 //!
-//! What a search takes is told by the server itself, which leaves the transport out: it explains
+//! What a search takes is measured by the server itself, which leaves the transport out: it explains
 //! the search, reading everything that it would send.
 
 use std::{
@@ -75,16 +75,16 @@ struct Question {
     name: &'static str,
     /// Members of the request.
     asked: fn(u32) -> String,
-    /// What follows the columns, and what it is told.
+    /// What follows the columns, and what it reports.
     sql: &'static str,
-    told: fn(u32, &Rows) -> Vec<Told>,
+    reported: fn(u32, &Rows) -> Vec<Reported>,
 }
 
 /// What is searched beside that, and the indexes of it.
 const FILM: &str = "movie";
 const FILMS_INDEXED: [&str; 2] = ["$.Director", "$.IMDB Rating"];
 
-enum Told {
+enum Reported {
     Number(i64),
     Real(f64),
     Text(String),
@@ -109,7 +109,7 @@ const INDEXED_QUESTIONS: &[Question] = &[
         asked: |n| asked(&leaf("batch", "EQUALS", &batch(n).to_string()), ""),
         sql: "search_key k join entity e on e.e = k.e join version v on v.n = e.n join \"commit\" c on c.seq = v.seq \
             where k.p = ? and k.key = ? order by e.id",
-        told: |n, rows| vec![Told::Number(rows.indexes[0]), number(batch(n))],
+        reported: |n, rows| vec![Reported::Number(rows.indexes[0]), number(batch(n))],
     },
     Question {
         name: "range",
@@ -119,10 +119,10 @@ const INDEXED_QUESTIONS: &[Question] = &[
         },
         sql: "search_key k join entity e on e.e = k.e join version v on v.n = e.n join \"commit\" c on c.seq = v.seq \
             where k.p = ? and k.key between ? and ? order by e.id",
-        told: |n, rows| {
-            let key = |n| Told::Bytes(key(&hundredths(n)));
+        reported: |n, rows| {
+            let key = |n| Reported::Bytes(key(&hundredths(n)));
             vec![
-                Told::Number(rows.indexes[2]),
+                Reported::Number(rows.indexes[2]),
                 key(weight(n)),
                 key(weight(n) + 19),
             ]
@@ -136,11 +136,11 @@ const INDEXED_QUESTIONS: &[Question] = &[
         },
         sql: "search_key k join entity e on e.e = k.e join version v on v.n = e.n join \"commit\" c on c.seq = v.seq \
             where k.p = ? and k.key >= ? and k.key < ? order by e.id",
-        told: |n, rows| {
+        reported: |n, rows| {
             let range = KeyRange::prefix(&format!("R{:06}", n / 10));
-            let bytes = |key: Key| Told::Bytes(key.as_bytes().to_vec());
+            let bytes = |key: Key| Reported::Bytes(key.as_bytes().to_vec());
             vec![
-                Told::Number(rows.indexes[1]),
+                Reported::Number(rows.indexes[1]),
                 bytes(range.from),
                 bytes(range.until),
             ]
@@ -156,7 +156,7 @@ const INDEXED_QUESTIONS: &[Question] = &[
         // What a bare client would do best: seek by the one, and look at the document for the other.
         sql: "search_key k join entity e on e.e = k.e join version v on v.n = e.n join \"commit\" c on c.seq = v.seq \
             where k.p = ? and k.key = ? and json_extract(v.data, '$.track') < 50 order by e.id",
-        told: |n, rows| vec![Told::Number(rows.indexes[0]), number(batch(n))],
+        reported: |n, rows| vec![Reported::Number(rows.indexes[0]), number(batch(n))],
     },
     Question {
         name: "OR of two paths",
@@ -167,13 +167,13 @@ const INDEXED_QUESTIONS: &[Question] = &[
         },
         sql: "(select e from search_key where p = ? and key = ? union select e from search_key where p = ? and key = ?) k \
             join entity e on e.e = k.e join version v on v.n = e.n join \"commit\" c on c.seq = v.seq order by e.id",
-        told: |n, rows| {
+        reported: |n, rows| {
             let text = Key::text(&format!("R{n:07}")).as_bytes().to_vec();
             vec![
-                Told::Number(rows.indexes[0]),
+                Reported::Number(rows.indexes[0]),
                 number(batch(n)),
-                Told::Number(rows.indexes[1]),
-                Told::Bytes(text),
+                Reported::Number(rows.indexes[1]),
+                Reported::Bytes(text),
             ]
         },
     },
@@ -187,7 +187,7 @@ const INDEXED_QUESTIONS: &[Question] = &[
         },
         sql: "search_key k join entity e on e.e = k.e join version v on v.n = e.n join \"commit\" c on c.seq = v.seq \
             where k.p = ? and k.key = ? and v.state = 'NEW' order by e.id",
-        told: |n, rows| vec![Told::Number(rows.indexes[0]), number(batch(n))],
+        reported: |n, rows| vec![Reported::Number(rows.indexes[0]), number(batch(n))],
     },
     Question {
         name: "sort, limit 20",
@@ -197,10 +197,10 @@ const INDEXED_QUESTIONS: &[Question] = &[
         },
         sql: "search_key k join entity e on e.e = k.e join version v on v.n = e.n join \"commit\" c on c.seq = v.seq \
             where k.p = ? and k.key >= ? order by k.key limit 20",
-        told: |n, rows| {
+        reported: |n, rows| {
             vec![
-                Told::Number(rows.indexes[2]),
-                Told::Bytes(key(&hundredths(weight(n)))),
+                Reported::Number(rows.indexes[2]),
+                Reported::Bytes(key(&hundredths(weight(n)))),
             ]
         },
     },
@@ -214,7 +214,7 @@ const INDEXED_QUESTIONS: &[Question] = &[
         },
         sql: "search_key k join entity e on e.e = k.e join version v on v.n = e.n join \"commit\" c on c.seq = v.seq \
             where k.p = ? order by k.key desc limit 20",
-        told: |_, rows| vec![Told::Number(rows.indexes[2])],
+        reported: |_, rows| vec![Reported::Number(rows.indexes[2])],
     },
 ];
 
@@ -230,9 +230,9 @@ const FILM_QUESTIONS: &[Question] = &[
         },
         sql: "search_key k join entity e on e.e = k.e join version v on v.n = e.n join \"commit\" c on c.seq = v.seq \
             where k.p = ? and k.key = ? order by e.id",
-        told: |_, rows| {
+        reported: |_, rows| {
             let text = Key::text(DIRECTOR).as_bytes().to_vec();
-            vec![Told::Number(rows.films[0]), Told::Bytes(text)]
+            vec![Reported::Number(rows.films[0]), Reported::Bytes(text)]
         },
     },
     Question {
@@ -243,7 +243,7 @@ const FILM_QUESTIONS: &[Question] = &[
         },
         sql: "search_key k join entity e on e.e = k.e join version v on v.n = e.n join \"commit\" c on c.seq = v.seq \
             where k.p = ? order by k.key desc limit 20",
-        told: |_, rows| vec![Told::Number(rows.films[1])],
+        reported: |_, rows| vec![Reported::Number(rows.films[1])],
     },
 ];
 
@@ -261,10 +261,10 @@ const SCANNED_QUESTIONS: &[Question] = &[
         },
         sql: "entity e join version v on v.n = e.n join \"commit\" c on c.seq = v.seq \
             where e.m = ? and e.live and json_extract(v.data, '$.load.tonnes') = ? order by e.id",
-        told: |n, rows| {
+        reported: |n, rows| {
             vec![
-                Told::Number(rows.model),
-                Told::Real(f64::from(n % 50_021) + 0.5),
+                Reported::Number(rows.model),
+                Reported::Real(f64::from(n % 50_021) + 0.5),
             ]
         },
     },
@@ -283,9 +283,9 @@ const SCANNED_QUESTIONS: &[Question] = &[
         },
         sql: "entity e join version v on v.n = e.n join \"commit\" c on c.seq = v.seq where e.m = ? and e.live \
             and json_extract(v.data, '$.driver') = ? and json_extract(v.data, '$.speed') > 90 order by e.id",
-        told: |n, rows| {
+        reported: |n, rows| {
             let driver = format!("D{:03} Lovelace", n % 1_000);
-            vec![Told::Number(rows.model), Told::Text(driver)]
+            vec![Reported::Number(rows.model), Reported::Text(driver)]
         },
     },
     Question {
@@ -298,9 +298,9 @@ const SCANNED_QUESTIONS: &[Question] = &[
         },
         sql: "entity e join version v on v.n = e.n join \"commit\" c on c.seq = v.seq \
             where e.m = ? and e.live and instr(json_extract(v.data, '$.driver'), ?) > 0 order by e.id",
-        told: |n, rows| {
+        reported: |n, rows| {
             let part = format!("{:03} Love", n % 1_000);
-            vec![Told::Number(rows.model), Told::Text(part)]
+            vec![Reported::Number(rows.model), Reported::Text(part)]
         },
     },
 ];
@@ -340,8 +340,8 @@ fn key(number: &str) -> Vec<u8> {
     Key::number(&number).as_bytes().to_vec()
 }
 
-fn number(number: u32) -> Told {
-    Told::Bytes(key(&number.to_string()))
+fn number(number: u32) -> Reported {
+    Reported::Bytes(key(&number.to_string()))
 }
 
 pub(crate) async fn measure(plan: &Plan, t12: bool, t13: bool) -> Outcome {
@@ -556,8 +556,8 @@ impl Answered {
         let mut n = 11;
         while Instant::now() < until || services.len() < ASKED_MIN {
             n = (n + 314_159) % ENTITIES;
-            let told = (question.told)(n, rows);
-            let (took, expected) = ask_bare(bare, &sql, told).await;
+            let reported = (question.reported)(n, rows);
+            let (took, expected) = ask_bare(bare, &sql, reported).await;
             floors.push(took);
             let (took, found) = ask(client, (question.asked)(n)).await;
             services.push(took);
@@ -593,16 +593,16 @@ fn member(json: &str, name: &str) -> u64 {
 async fn ask_bare(
     connection: &mut SqliteConnection,
     sql: &SqlStr,
-    told: Vec<Told>,
+    reported: Vec<Reported>,
 ) -> (Duration, usize) {
     let began = Instant::now();
     let mut query = sqlx::query_as(sql.clone());
-    for told in told {
-        query = match told {
-            Told::Number(number) => query.bind(number),
-            Told::Real(number) => query.bind(number),
-            Told::Text(text) => query.bind(text),
-            Told::Bytes(bytes) => query.bind(bytes),
+    for reported in reported {
+        query = match reported {
+            Reported::Number(number) => query.bind(number),
+            Reported::Real(number) => query.bind(number),
+            Reported::Text(text) => query.bind(text),
+            Reported::Bytes(bytes) => query.bind(bytes),
         };
     }
     let rows: Vec<Row> = query.fetch_all(connection).await.expect("reads");

@@ -27,7 +27,7 @@ async fn the_mock_caller_is_the_documented_one() {
 }
 
 #[tokio::test]
-async fn a_chosen_caller_is_told_as_chosen() {
+async fn a_chosen_caller_is_reported_as_chosen() {
     let server = Server::with(&[("INTERLOCK_IAM_MOCK_CALLER", "true")]);
     let rest = server
         .rest()

@@ -127,7 +127,7 @@ async fn a_path_that_is_searched_often_gets_an_index_and_loses_it_when_it_is_not
     );
     search_often(&connection, &model, &seven).await;
     until(&connection, &model, &[adaptive("$.n")]).await;
-    // Told alike at every API, and it serves.
+    // Reported alike at every API, and it serves.
     let after = explain(&connection, &model, &seven).await;
     assert_eq!(
         (&after["access"], &after["visited"], &after["returned"]),
@@ -249,13 +249,13 @@ async fn declared_ones_are_left_alone_and_an_adaptive_one_can_become_one() {
     search_often(&connection, &model, &equals("$.n", 7)).await;
     until(&connection, &model, &[adaptive("$.n")]).await;
     // A list without it leaves it.
-    let told = declare(&connection, &model, &["$.s"]).await;
-    assert_eq!(told[0], adaptive("$.n"));
-    assert_eq!(told[1]["path"], "$.s");
+    let reported = declare(&connection, &model, &["$.s"]).await;
+    assert_eq!(reported[0], adaptive("$.n"));
+    assert_eq!(reported[1]["path"], "$.s");
     // A list with it keeps it as it is, now declared.
-    let told = declare(&connection, &model, &["$.n"]).await;
+    let reported = declare(&connection, &model, &["$.n"]).await;
     let declared = json!({"path": "$.n", "state": "READY", "declared": true});
-    assert_eq!(told, json!([declared]));
+    assert_eq!(reported, json!([declared]));
     // One that was used later and not declared goes.
     let other = witness(&connection).await;
     search_often(&connection, &other, &equals("$.n", 7)).await;

@@ -33,7 +33,7 @@ fn names(items: &Value) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_create_with_a_processor_is_told_step_by_step() {
+async fn a_create_with_a_processor_is_reported_step_by_step() {
     let server = Server::start();
     let connection = server.connect().await;
     let member = Member::join(&server, &[]).await;
@@ -190,9 +190,9 @@ async fn guards_and_timers_say_why_and_when() {
             json!({"entityId": id, "eventTypes": ["StateMachine"]}),
         )
         .await;
-    let told = names(&trail["items"]);
+    let reported = names(&trail["items"]);
     assert_eq!(
-        told,
+        reported,
         [
             "STATE_MACHINE_START",
             "WORKFLOW_FOUND",

@@ -94,9 +94,9 @@ async fn a_backup_beside_writers_is_the_database_as_of_one_instant() {
     }
     let copy = server.folder().join("copy.db");
     let before = acknowledged.load(Ordering::SeqCst);
-    let (done, told) = run(&server.folder(), &[], &["backup", text(&copy)]).await;
+    let (done, reported) = run(&server.folder(), &[], &["backup", text(&copy)]).await;
     let after = acknowledged.load(Ordering::SeqCst) + 1;
-    assert!(done && told.contains("up to position"), "{told}");
+    assert!(done && reported.contains("up to position"), "{reported}");
     writing.abort();
     server.kill();
 
@@ -104,8 +104,8 @@ async fn a_backup_beside_writers_is_the_database_as_of_one_instant() {
     let place = other.path().join("data/my.db");
     let settings = [("CYODA_SQLITE_PATH", text(&place))];
     let restore = ["restore", text(&copy)];
-    let (done, told) = run(other.path(), &settings, &restore).await;
-    assert!(done && told.contains("restored"), "{told}");
+    let (done, reported) = run(other.path(), &settings, &restore).await;
+    assert!(done && reported.contains("restored"), "{reported}");
     let restored = Server::on_disk(&settings);
     let connection = restored.connect().await;
     let numbers = numbers(&connection, &model).await;
@@ -134,24 +134,27 @@ async fn after_a_restore_no_position_is_given_again() {
     }
     let folder = server.folder();
     let copy = folder.join("copy.db");
-    let (done, told) = run(&folder, &[], &["backup", text(&copy)]).await;
-    assert!(done, "{told}");
+    let (done, reported) = run(&folder, &[], &["backup", text(&copy)]).await;
+    assert!(done, "{reported}");
     for n in 3..6 {
         create(&connection, &model, json!({"n": n})).await;
     }
     let seen = changes(&connection, 0, 6).await;
     drop(connection);
 
-    let (done, told) = run(&folder, &[], &["restore", text(&copy)]).await;
-    assert!(!done && told.contains("stop the service first"), "{told}");
-    server.kill();
-    let (done, told) = run(&folder, &[], &["restore", text(&copy)]).await;
-    assert!(!done && told.contains("--replace"), "{told}");
-    let replace = ["restore", text(&copy), "--replace"];
-    let (done, told) = run(&folder, &[], &replace).await;
+    let (done, reported) = run(&folder, &[], &["restore", text(&copy)]).await;
     assert!(
-        done && told.contains("the database that was there is now"),
-        "{told}"
+        !done && reported.contains("stop the service first"),
+        "{reported}"
+    );
+    server.kill();
+    let (done, reported) = run(&folder, &[], &["restore", text(&copy)]).await;
+    assert!(!done && reported.contains("--replace"), "{reported}");
+    let replace = ["restore", text(&copy), "--replace"];
+    let (done, reported) = run(&folder, &[], &replace).await;
+    assert!(
+        done && reported.contains("the database that was there is now"),
+        "{reported}"
     );
     server.restart();
 
@@ -200,10 +203,10 @@ async fn what_is_no_backup_replaces_nothing() {
     let folder = server.folder();
     let good = folder.join("good.db");
     // A service that is stopped can be copied as well.
-    let (done, told) = run(&folder, &[], &["backup", text(&good)]).await;
-    assert!(done, "{told}");
-    let (done, told) = run(&folder, &[], &["backup", text(&good)]).await;
-    assert!(!done && told.contains("exists already"), "{told}");
+    let (done, reported) = run(&folder, &[], &["backup", text(&good)]).await;
+    assert!(done, "{reported}");
+    let (done, reported) = run(&folder, &[], &["backup", text(&good)]).await;
+    assert!(!done && reported.contains("exists already"), "{reported}");
 
     let damaged = folder.join("damaged.db");
     let mut bytes = fs::read(&good).expect("readable");
@@ -229,13 +232,13 @@ async fn what_is_no_backup_replaces_nothing() {
         (&database, "is the database itself"),
     ] {
         let restore = ["restore", text(file), "--replace"];
-        let (done, told) = run(&folder, &[], &restore).await;
-        assert!(!done && told.contains(expected), "{file:?}: {told}");
+        let (done, reported) = run(&folder, &[], &restore).await;
+        assert!(!done && reported.contains(expected), "{file:?}: {reported}");
     }
     let memory = [("CYODA_STORAGE_BACKEND", "memory")];
     for command in ["backup", "restore"] {
-        let (done, told) = run(&folder, &memory, &[command, text(&good)]).await;
-        assert!(!done && told.contains("in memory"), "{told}");
+        let (done, reported) = run(&folder, &memory, &[command, text(&good)]).await;
+        assert!(!done && reported.contains("in memory"), "{reported}");
     }
     let newer = folder.join("newer.db");
     fs::copy(&good, &newer).expect("copied");
@@ -251,10 +254,10 @@ async fn what_is_no_backup_replaces_nothing() {
         .expect("changed migrations");
     for (file, is_newer) in [(&newer, true), (&changed, false)] {
         let restore = ["restore", text(file), "--replace"];
-        let (done, told) = run(&folder, &[], &restore).await;
-        assert!(!done, "{file:?}: {told}");
-        let says_newer = told.contains("was written by a newer version; use that version");
-        assert_eq!(says_newer, is_newer, "{file:?}: {told}");
+        let (done, reported) = run(&folder, &[], &restore).await;
+        assert!(!done, "{file:?}: {reported}");
+        let says_newer = reported.contains("was written by a newer version; use that version");
+        assert_eq!(says_newer, is_newer, "{file:?}: {reported}");
     }
     let left: Vec<_> = fs::read_dir(folder.join(".local/share/interlock"))
         .expect("readable")

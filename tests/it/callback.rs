@@ -575,22 +575,22 @@ async fn a_service_that_joins_executes_for_the_user_who_began() {
     let (entities, _) = connection
         .all("EntityGetAllRequest", json!({"model": other}))
         .await;
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for entity in &entities {
         let id = &entity["payload"]["meta"]["id"];
         let (changes, _) = connection
             .all("EntityChangesMetadataGetRequest", json!({"entityId": id}))
             .await;
         let meta = &changes[0]["changeMeta"];
-        told.push(json!([
+        reported.push(json!([
             meta["user"],
             meta["attributedKind"],
             meta["executedBy"]["id"]
         ]));
     }
-    told.sort_by_key(ToString::to_string);
+    reported.sort_by_key(ToString::to_string);
     assert_eq!(
-        told,
+        reported,
         [
             json!(["ann", "user", "robot"]),
             json!(["bob", "user", "bob"])
@@ -743,8 +743,8 @@ async fn the_token_of_an_attempt_that_failed_joins_no_later_one() {
             for token in &earlier {
                 let new = new_entity(&note, &json!({"n": 0}));
                 let written = joined(&connection, token, "EntityCreateRequest", new).await;
-                let told = written["error"]["message"].as_str().expect("a failure");
-                assert!(told.starts_with("TRANSACTION_NOT_FOUND"), "{written}");
+                let reported = written["error"]["message"].as_str().expect("a failure");
+                assert!(reported.starts_with("TRANSACTION_NOT_FOUND"), "{written}");
             }
             let new = new_entity(&note, &json!({"n": earlier.len()}));
             let written = joined(&connection, call.token(), "EntityCreateRequest", new).await;

@@ -181,18 +181,18 @@ async fn another_secret_makes_the_one_before_and_its_tokens_worthless() {
     // Also those of the same second.
     for _ in 0..2 {
         assert!(iam::is_taken(&server, &token).await);
-        let told = rest
+        let reported = rest
             .put(&format!("/api/clients/{id}/secret"), "")
             .await
             .ok();
         assert_eq!(
-            (&told["client_id"], &told["roles"]),
+            (&reported["client_id"], &reported["roles"]),
             (&json!(id), &json!(["ROLE_M2M"]))
         );
         assert!(!iam::is_taken(&server, &token).await);
         let refused = iam::ask(&server.rest(), &id, &secret).await;
         assert_eq!(refused.status, 401);
-        secret = iam::text(&told["client_secret"]);
+        secret = iam::text(&reported["client_secret"]);
         token = iam::token(&server.rest(), &id, &secret).await;
     }
     assert!(iam::is_taken(&server, &token).await);
@@ -210,11 +210,11 @@ async fn clients_outlive_the_process_and_deleted_ones_do_not() {
     let kept_token = iam::token(&server.rest(), &kept, &kept_secret).await;
     let gone_token = iam::token(&server.rest(), &gone, &gone_secret).await;
     let old_token = iam::token(&server.rest(), &renewed, &old_secret).await;
-    let told = rest
+    let reported = rest
         .put(&format!("/api/clients/{renewed}/secret"), "")
         .await
         .ok();
-    let new_secret = iam::text(&told["client_secret"]);
+    let new_secret = iam::text(&reported["client_secret"]);
     let new_token = iam::token(&server.rest(), &renewed, &new_secret).await;
     rest.delete(&format!("/api/clients/{gone}")).await.ok();
     let before = rest.get("/api/clients").await.ok();
@@ -241,15 +241,15 @@ async fn clients_outlive_the_process_and_deleted_ones_do_not() {
 }
 
 #[tokio::test]
-async fn a_secret_is_told_once_and_written_nowhere() {
+async fn a_secret_is_returned_once_and_written_nowhere() {
     let mut server = Server::on_disk(&iam::settings(&[("CYODA_LOG_LEVEL", "debug")]));
     let rest = iam::admin(&server, iam::TENANT);
     let (id, first) = made(&rest).await;
-    let told = rest
+    let reported = rest
         .put(&format!("/api/clients/{id}/secret"), "")
         .await
         .ok();
-    let second = iam::text(&told["client_secret"]);
+    let second = iam::text(&reported["client_secret"]);
     let token = iam::token(&server.rest(), &id, &second).await;
     iam::ask(&server.rest(), &id, &first).await;
     assert!(iam::is_taken(&server, &token).await);
@@ -271,9 +271,9 @@ async fn a_tenant_knows_nothing_of_the_clients_of_others() {
     let nobody = "0123456789ABCDEF";
     for first in [iam::FIRST.0, &id] {
         for (method, rest) in [("DELETE", ""), ("PUT", "/secret")] {
-            let told = |id: &str| format!("/api/clients/{id}{rest}");
-            let theirs = other.send(method, &told(first), "").await;
-            let unknown = other.send(method, &told(nobody), "").await;
+            let reported = |id: &str| format!("/api/clients/{id}{rest}");
+            let theirs = other.send(method, &reported(first), "").await;
+            let unknown = other.send(method, &reported(nobody), "").await;
             theirs.refused(404, "M2M_CLIENT_NOT_FOUND");
             assert_eq!(theirs.text.replace(first, nobody), unknown.text);
         }

@@ -162,7 +162,7 @@ async fn a_definition_outlives_its_profile() {
     assert_eq!(get(&connection, id).await["meta"]["state"], "1 X");
 }
 
-/// Texts and times are told apart (`models-and-entities.md` §3.4), and models come from samples.
+/// Texts and times are distinguished (`models-and-entities.md` §3.4), and models come from samples.
 #[tokio::test]
 async fn times_and_texts_follow_the_profile() {
     for (settings, is_cyoda) in [(vec![], false), (vec![PROFILE], true)] {

@@ -360,9 +360,9 @@ async fn a_change_of_a_definition_joins_no_transaction() {
     let member = Member::join(&server, &[]).await;
     let workflow = processed_by(json!([sync_processor("p", json!({}))]));
     let model = governed_model(&connection, "doc", json!({"n": 1}), workflow).await;
-    let (told, mut said) = tokio::sync::mpsc::unbounded_channel();
+    let (reported, mut said) = tokio::sync::mpsc::unbounded_channel();
     member.serve(move |call, connection| {
-        let told = told.clone();
+        let reported = reported.clone();
         async move {
             let with = [("cyodatxtoken", call.token())];
             for (kind, payload) in [
@@ -377,7 +377,7 @@ async fn a_change_of_a_definition_joins_no_transaction() {
                 ("RunDefinitionDeleteRequest", json!({"name": "w"})),
             ] {
                 let answer = connection.call_with(kind, payload, &with).await;
-                told.send(code(&answer)).expect("the test waits");
+                reported.send(code(&answer)).expect("the test waits");
             }
             Reply::Nothing
         }

@@ -54,7 +54,7 @@ async fn a_model_answers_with_a_picture_of_its_workflows() {
     assert_eq!(answer["text"], IN_MERMAID);
 
     let bare = locked_model(&connection, "bare", json!({"n": 1})).await;
-    for (payload, told) in [
+    for (payload, reported) in [
         (json!({"model": bare}), "WORKFLOW_NOT_FOUND"),
         (
             json!({"model": {"name": "none", "version": 1}}),
@@ -65,7 +65,7 @@ async fn a_model_answers_with_a_picture_of_its_workflows() {
         let answer = connection
             .call("EntityWorkflowDiagramRequest", payload.clone())
             .await;
-        assert_eq!(code(&answer), told, "{payload}");
+        assert_eq!(code(&answer), reported, "{payload}");
     }
 }
 
@@ -152,7 +152,7 @@ fn the_command_line_draws_what_is_in_a_file() {
     );
     let mut broken = order();
     broken["initialState"] = json!("OLD");
-    for (arguments, input, exit, told) in [
+    for (arguments, input, exit, reported) in [
         (
             &["nowhere.json"][..],
             String::new(),
@@ -177,7 +177,7 @@ fn the_command_line_draws_what_is_in_a_file() {
     ] {
         let (code, _, error) = draw(arguments, &input);
         assert!(
-            code == Some(exit) && error.contains(told),
+            code == Some(exit) && error.contains(reported),
             "{arguments:?}: {error}"
         );
     }

@@ -52,7 +52,7 @@ async fn an_entity_is_made_changed_and_deleted_and_its_history_stays() {
         first["meta"]["lastUpdateTime"]
     );
 
-    // Clients that know milliseconds only cut the time they were told.
+    // Clients that know milliseconds only cut the time they were given.
     let cut =
         &second["meta"]["lastUpdateTime"].as_str().expect("a time")[.."2026-01-02T03:04:05".len()];
     let milliseconds =
@@ -168,7 +168,7 @@ async fn a_document_that_does_not_fit_its_model_is_refused_whole() {
         json!({"n": 1, "o": {"t": "x"}, "l": [{"q": 1}]}),
     )
     .await;
-    for (data, code, told) in [
+    for (data, code, reported) in [
         (
             json!({"n": "x"}),
             "INCOMPATIBLE_TYPE",
@@ -196,7 +196,7 @@ async fn a_document_that_does_not_fit_its_model_is_refused_whole() {
             .await;
         let message = answer["error"]["message"].as_str().expect("a message");
         assert!(
-            message.starts_with(code) && message.contains(told),
+            message.starts_with(code) && message.contains(reported),
             "{data}: {message}"
         );
     }
@@ -503,7 +503,7 @@ async fn deleting_all_is_one_transaction_and_may_mean_those_of_then() {
 }
 
 #[tokio::test]
-async fn counts_are_told_per_model_and_state() {
+async fn counts_are_reported_per_model_and_state() {
     let server = Server::start();
     let connection = server.connect().await;
     let a = locked_model(&connection, "a", json!({"n": 1})).await;
@@ -517,20 +517,20 @@ async fn counts_are_told_per_model_and_state() {
         )
         .await;
     let (counts, _) = connection.all("EntityStatsGetRequest", json!({})).await;
-    let told: Vec<_> = counts
+    let reported: Vec<_> = counts
         .iter()
         .map(|count| (count["modelName"].clone(), count["count"].clone()))
         .collect();
-    assert_eq!(told, [(json!("a"), json!(2)), (json!("b"), json!(0))]);
+    assert_eq!(reported, [(json!("a"), json!(2)), (json!("b"), json!(0))]);
     let (states, _) = connection
         .all("EntityStatsByStateGetRequest", json!({"states": []}))
         .await;
-    let told: Vec<_> = states
+    let reported: Vec<_> = states
         .iter()
         .map(|count| (count["state"].clone(), count["count"].clone()))
         .collect();
     assert_eq!(
-        told,
+        reported,
         [(json!("CREATED"), json!(1)), (json!("DELETED"), json!(1))]
     );
     let (states, _) = connection
@@ -653,7 +653,7 @@ async fn who_wrote_is_remembered() {
     let (changes, _) = ann
         .all("EntityChangesMetadataGetRequest", json!({"entityId": id}))
         .await;
-    let told: Vec<_> = changes
+    let reported: Vec<_> = changes
         .iter()
         .map(|change| {
             (
@@ -663,7 +663,7 @@ async fn who_wrote_is_remembered() {
         })
         .collect();
     assert_eq!(
-        told,
+        reported,
         [
             (json!("robot"), json!("service")),
             (json!("ann"), json!("user"))

@@ -173,7 +173,7 @@ async fn in_batched_mode_every_event_is_answered_in_its_turn() {
         said.headers["content-type"],
         "application/cloudevents-batch+json"
     );
-    let told: Vec<_> = said
+    let reported: Vec<_> = said
         .ok()
         .as_array()
         .expect("a batch")
@@ -187,7 +187,7 @@ async fn in_batched_mode_every_event_is_answered_in_its_turn() {
         })
         .collect();
     assert_eq!(
-        told,
+        reported,
         [
             "a EntityResponse",
             "b EntityResponse",

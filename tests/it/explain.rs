@@ -36,11 +36,11 @@ async fn an_entity_that_stays_is_explained_leaf_by_leaf() {
     )
     .await;
     let before = get(&connection, &id).await;
-    let told = connection
+    let reported = connection
         .ok("WorkflowExplainRequest", json!({"entityId": id}))
         .await;
-    assert_eq!(told["state"], "NEW");
-    let ways = told["transitions"].as_array().expect("a list");
+    assert_eq!(reported["state"], "NEW");
+    let ways = reported["transitions"].as_array().expect("a list");
     let why: Vec<_> = ways
         .iter()
         .map(|way| {
@@ -75,7 +75,7 @@ async fn an_entity_that_stays_is_explained_leaf_by_leaf() {
             {"path": "$.total", "operator": "GREATER_THAN", "operand": 100, "held": false, "seen": "20.5"},
             {"path": "$.friend", "operator": "EQUALS", "operand": false, "held": null}]})
     );
-    assert_eq!(told["runs"][0]["settled"], "NEW");
+    assert_eq!(reported["runs"][0]["settled"], "NEW");
     assert_eq!(
         get(&connection, &id).await,
         before,
@@ -83,17 +83,17 @@ async fn an_entity_that_stays_is_explained_leaf_by_leaf() {
     );
     // The same over REST, and of one transition.
     let rest = server.rest();
-    let told = rest
+    let reported = rest
         .get(&format!("/api/entity/{id}/explain?transition=large"))
         .await
         .ok();
-    assert_eq!(told["transitions"].as_array().expect("a list").len(), 1);
+    assert_eq!(reported["transitions"].as_array().expect("a list").len(), 1);
     assert!(
-        told["runs"][0]["stopped"]
+        reported["runs"][0]["stopped"]
             .as_str()
             .expect("a text")
             .contains("criterion not matched"),
-        "{told}"
+        "{reported}"
     );
 }
 
@@ -114,13 +114,13 @@ async fn what_happened_is_explained_by_what_was_seen_then() {
             json!({"model": model, "importMode": "REPLACE", "workflows": [other]}),
         )
         .await;
-    let told = connection
+    let reported = connection
         .ok(
             "WorkflowExplainRequest",
             json!({"entityId": id, "transactionId": made["meta"]["transactionId"]}),
         )
         .await;
-    let run = &told["runs"][0];
+    let run = &reported["runs"][0];
     assert_eq!(
         (&run["start"], &run["settled"]),
         (&json!("create"), &json!("HELD"))
@@ -152,7 +152,7 @@ async fn what_would_happen_is_what_then_happens() {
     let rest = server.rest();
     for (total, friend) in [(500, false), (500, true), (5, false)] {
         let data = json!({"total": total, "friend": friend});
-        let told = rest
+        let reported = rest
             .post(
                 "/api/model/order/1/workflow/explain",
                 json!({"data": data}).to_string(),
@@ -161,22 +161,22 @@ async fn what_would_happen_is_what_then_happens() {
             .ok();
         let id = create(&connection, &model, data).await;
         assert_eq!(
-            told["runs"][0]["settled"],
+            reported["runs"][0]["settled"],
             state(&get(&connection, &id).await),
-            "{told}"
+            "{reported}"
         );
     }
     let data = json!({"total": 70, "friend": true});
-    let told = connection
+    let reported = connection
         .ok(
             "WorkflowExplainRequest",
             json!({"model": model, "data": data, "state": "NEW", "transition": "large"}),
         )
         .await;
-    assert_eq!(told["runs"][0]["settled"], "DONE");
+    assert_eq!(reported["runs"][0]["settled"], "DONE");
     let strange = json!({"model": model, "data": {"friend": true}});
-    let told = connection.ok("WorkflowExplainRequest", strange).await;
-    let skipped = &told["runs"][0]["skippedWorkflows"][0];
+    let reported = connection.ok("WorkflowExplainRequest", strange).await;
+    let skipped = &reported["runs"][0]["skippedWorkflows"][0];
     assert_eq!(
         (&skipped["name"], &skipped["because"]),
         (
@@ -222,23 +222,23 @@ async fn nobody_is_asked_for_an_explanation() {
     let model = governed_model(&connection, "doc", json!({"n": 1}), workflow).await;
     let id = create(&connection, &model, json!({"n": 1})).await;
     calls.recv().await.expect("a call");
-    let told = connection
+    let reported = connection
         .ok("WorkflowExplainRequest", json!({"entityId": id}))
         .await;
-    assert_eq!(told["transitions"][0]["open"], Value::Null);
+    assert_eq!(reported["transitions"][0]["open"], Value::Null);
     assert_eq!(
-        told["runs"][0]["stopped"],
+        reported["runs"][0]["stopped"],
         "on transition go to DONE, it depends on function may"
     );
     let transaction = get(&connection, &id).await["meta"]["transactionId"].clone();
-    let told = connection
+    let reported = connection
         .ok(
             "WorkflowExplainRequest",
             json!({"entityId": id, "transactionId": transaction}),
         )
         .await;
     assert_eq!(
-        told["runs"][0]["steps"][0]["considered"][0]["because"],
+        reported["runs"][0]["steps"][0]["considered"][0]["because"],
         "not today"
     );
     assert!(calls.try_recv().is_err());
@@ -289,8 +289,8 @@ async fn the_command_line_says_it_in_words() {
     );
     let (code, text) = explain(&["--json", "--transition", "large"]);
     assert_eq!(code, Some(0));
-    let told: Value = serde_json::from_str(&text).expect("JSON");
-    assert_eq!(told["runs"][0]["settled"], "DONE");
+    let reported: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(reported["runs"][0]["settled"], "DONE");
     assert_eq!(explain(&["--transaction", "x"]).0, Some(1));
 }
 
@@ -318,12 +318,12 @@ async fn a_call_that_took_more_than_one_attempt_says_how_many() {
     };
     let (id, ()) = tokio::join!(making, serving);
     let made = get(&connection, &id).await;
-    let told = connection
+    let reported = connection
         .ok(
             "WorkflowExplainRequest",
             json!({"entityId": id, "transactionId": made["meta"]["transactionId"]}),
         )
         .await;
-    let calls = &told["runs"][0]["steps"][0]["calls"];
+    let calls = &reported["runs"][0]["steps"][0]["calls"];
     assert_eq!(*calls, json!(["p succeeded (2 attempts)"]));
 }

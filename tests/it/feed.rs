@@ -83,7 +83,7 @@ async fn write(connection: &Connection, model: &Value, rounds: usize) -> usize {
 }
 
 #[tokio::test]
-async fn every_change_is_told_with_what_it_was() {
+async fn every_change_is_reported_with_what_it_was() {
     let server = Server::start();
     let connection = server.connect().await;
     let model = locked_model(&connection, "doc", json!({"n": 1.5})).await;
@@ -95,28 +95,34 @@ async fn every_change_is_told_with_what_it_was() {
     connection
         .ok("EntityDeleteRequest", json!({"entityId": id}))
         .await;
-    let told = live.take(3).await;
-    let kinds: Vec<_> = told.iter().map(|change| &change["changeType"]).collect();
+    let reported = live.take(3).await;
+    let kinds: Vec<_> = reported
+        .iter()
+        .map(|change| &change["changeType"])
+        .collect();
     assert_eq!(kinds, ["CREATE", "UPDATE", "DELETE"]);
-    for change in &told {
+    for change in &reported {
         assert_eq!(
             (&change["entityId"], &change["model"], &change["requestId"]),
             (&json!(id), &model, &json!(live.id)),
         );
     }
-    assert_eq!(told[1]["data"], json!({"n": 2}));
-    assert_eq!(told[1]["state"], entity["meta"]["state"]);
-    assert_eq!(told[1]["timeOfChange"], entity["meta"]["lastUpdateTime"]);
+    assert_eq!(reported[1]["data"], json!({"n": 2}));
+    assert_eq!(reported[1]["state"], entity["meta"]["state"]);
     assert_eq!(
-        told[1]["transactionId"],
+        reported[1]["timeOfChange"],
+        entity["meta"]["lastUpdateTime"]
+    );
+    assert_eq!(
+        reported[1]["transactionId"],
         updated["transactionInfo"]["transactionId"]
     );
-    assert!(told[2].get("data").is_none(), "{}", told[2]);
-    assert_eq!(told[2]["state"], entity["meta"]["state"]);
+    assert!(reported[2].get("data").is_none(), "{}", reported[2]);
+    assert_eq!(reported[2]["state"], entity["meta"]["state"]);
 
     // The same again, without the documents, now from the table.
     let mut again = Feed::begin(&connection, json!({"fromSequence": 0})).await;
-    for (change, before) in again.take(3).await.into_iter().zip(&told) {
+    for (change, before) in again.take(3).await.into_iter().zip(&reported) {
         let mut expected = before.clone();
         let members = expected.as_object_mut().expect("an object");
         members.remove("data");
@@ -231,7 +237,7 @@ async fn filters_leave_out_and_deleted_models_keep_their_name() {
 }
 
 #[tokio::test]
-async fn only_the_own_tenant_is_told() {
+async fn only_the_own_tenant_receives_events() {
     let server = Server::with(&[("INTERLOCK_IAM_MOCK_CALLER", "true")]);
     let ours = server.connect_as(&[("x-mock-tenant", "ours")]).await;
     let theirs = server.connect_as(&[("x-mock-tenant", "theirs")]).await;
@@ -405,7 +411,7 @@ async fn subscriptions_take_half_the_places_of_a_stream_at_most() {
 }
 
 #[tokio::test]
-async fn a_thousand_that_wait_cost_little_and_all_of_them_are_told() {
+async fn a_thousand_waiters_cost_little_and_all_of_them_are_answered() {
     let server = Server::with(&[("INTERLOCK_STREAM_MAX_IN_FLIGHT", "2048")]);
     let connection = server.connect().await;
     let writer = server.connect().await;
@@ -535,14 +541,14 @@ async fn check_whole(server: &Server, heard: &[Value], written: usize) {
         let (history, _) = connection
             .all("EntityChangesMetadataGetRequest", json!({"entityId": id}))
             .await;
-        let told =
+        let reported =
             |change: &Value| ["changeType", "timeOfChange"].map(|name| change[name].to_string());
         let then: Vec<_> = history
             .iter()
             .rev()
-            .map(|item| told(&item["changeMeta"]))
+            .map(|item| reported(&item["changeMeta"]))
             .collect();
-        assert_eq!(then, changes.into_iter().map(told).collect::<Vec<_>>());
+        assert_eq!(then, changes.into_iter().map(reported).collect::<Vec<_>>());
     }
 }
 
@@ -605,7 +611,7 @@ async fn a_consumer_of_server_sent_events_that_is_killed_twenty_times_hears_ever
 }
 
 #[tokio::test]
-async fn what_was_told_is_there_after_kill_nine_and_the_feed_goes_on() {
+async fn what_was_acknowledged_is_there_after_kill_nine_and_the_feed_resumes() {
     let mut server = Server::on_disk(&[]);
     let model = locked_model(&server.connect().await, "doc", json!({"n": 1})).await;
     let mut heard: Vec<Value> = Vec::new();

@@ -28,7 +28,7 @@ fn names(topics: &Value) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn every_topic_is_told_over_http_and_on_the_command_line_alike() {
+async fn every_topic_is_shown_over_http_and_on_the_command_line_alike() {
     let server = Server::start();
     let rest = server.rest();
     let help = rest.get("/api/help").await.ok();
@@ -39,16 +39,16 @@ async fn every_topic_is_told_over_http_and_on_the_command_line_alike() {
     let names = names(&help["topics"]);
     assert!(names.len() > 60, "{names:?}");
     for name in &names {
-        let told = rest.get(&format!("/api/help/{name}")).await.ok();
-        assert_eq!(told["topic"], json!(name));
+        let reported = rest.get(&format!("/api/help/{name}")).await.ok();
+        assert_eq!(reported["topic"], json!(name));
         let slashed = name.replace('.', "/");
         for path in [format!("{slashed}.json"), slashed] {
-            assert_eq!(rest.get(&format!("/api/help/{path}")).await.ok(), told);
+            assert_eq!(rest.get(&format!("/api/help/{path}")).await.ok(), reported);
         }
         let text = rest.get(&format!("/api/help/{name}.md")).await;
         assert_eq!(text.headers["content-type"], "text/markdown; charset=utf-8");
-        assert_eq!(json!(text.text), told["body"]);
-        for action in told["actions"].as_array().expect("a list") {
+        assert_eq!(json!(text.text), reported["body"]);
+        for action in reported["actions"].as_array().expect("a list") {
             let action = action.as_str().expect("a name");
             let said = rest.get(&format!("/api/help/{name}/{action}")).await;
             assert_eq!(said.status, 200, "{name} {action}");
@@ -131,7 +131,7 @@ async fn actions_give_what_programs_need() {
 }
 
 #[test]
-fn every_command_is_told_of_and_leads_to_topics() {
+fn every_command_is_listed_and_leads_to_topics() {
     let help = |arguments: &[&str]| {
         let output = command(std::path::Path::new("."), &[])
             .args(arguments)
@@ -158,14 +158,14 @@ fn every_command_is_told_of_and_leads_to_topics() {
             cli.contains(&format!("interlock {name}")),
             "help cli: {name}"
         );
-        let told = match name {
+        let reported = match name {
             "workflow" => help(&["workflow", "draw"]),
             name => help(&[name]),
         };
-        let leads = told.contains("interlock help ");
+        let leads = reported.contains("interlock help ");
         assert!(leads || name == "version", "{name} leads to no topic");
     }
-    // A command that is no topic is told of, too.
+    // A command that is not a topic is listed, too.
     assert!(run(&["call"]).1.contains("Send an event"));
 }
 

@@ -108,12 +108,12 @@ async fn reads_of_any_time_agree_with_the_history_of_a_thousand_versions() {
         let path = format!("/api/entity/{id}?pointInTime={cut}");
         assert_eq!(rest.get(&path).await.ok()["data"]["n"], newest - 1, "{cut}");
     }
-    // More than a thousand changes are told by the newest thousand.
+    // Of more than a thousand changes, the newest thousand are listed.
     update(&connection, &id, VERSIONS).await;
-    let told = rest.get(&format!("/api/entity/{id}/changes")).await.ok();
-    let told = told.as_array().expect("changes");
+    let reported = rest.get(&format!("/api/entity/{id}/changes")).await.ok();
+    let reported = reported.as_array().expect("changes");
     assert_eq!(
-        (told.len(), &told[999]["changeType"]),
+        (reported.len(), &reported[999]["changeType"]),
         (1_000, &json!("UPDATE"))
     );
 }
@@ -177,12 +177,16 @@ async fn what_is_deleted_is_gone_now_and_there_before() {
         .refused(400, "BAD_REQUEST");
 
     let changes = rest.get(&format!("/api/entity/{id}/changes")).await.ok();
-    let told: Vec<&Value> = changes.as_array().expect("changes").iter().collect();
+    let reported: Vec<&Value> = changes.as_array().expect("changes").iter().collect();
     assert_eq!(
-        (&told[0]["changeType"], &told[1]["changeType"], told.len()),
+        (
+            &reported[0]["changeType"],
+            &reported[1]["changeType"],
+            reported.len()
+        ),
         (&json!("DELETE"), &json!("CREATE"), 2)
     );
-    for change in &told {
+    for change in &reported {
         assert_eq!(
             (&change["user"], &change["attributedKind"]),
             (&json!("mock-user-001"), &json!("user"))
@@ -192,8 +196,8 @@ async fn what_is_deleted_is_gone_now_and_there_before() {
             json!({"id": "mock-user-001", "kind": "user"})
         );
     }
-    assert!(told[0].get("transactionId").is_none());
-    assert_eq!(told[1]["transactionId"], making);
+    assert!(reported[0].get("transactionId").is_none());
+    assert_eq!(reported[1]["transactionId"], making);
     let before = rest
         .get(&format!("/api/entity/{id}/changes?pointInTime={then}"))
         .await;

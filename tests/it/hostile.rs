@@ -90,8 +90,8 @@ impl Stage {
             }
             loop {
                 let asked = json!({"snapshotId": begun["status"]["snapshotId"]});
-                let told = self.connection.ok("SnapshotGetStatusRequest", asked).await;
-                match told["status"]["status"].as_str() {
+                let reported = self.connection.ok("SnapshotGetStatusRequest", asked).await;
+                match reported["status"]["status"].as_str() {
                     Some("RUNNING") => tokio::time::sleep(Duration::from_millis(10)).await,
                     Some("SUCCESSFUL") => return "OK".to_owned(),
                     other => return format!("{other:?}"),
@@ -410,7 +410,7 @@ async fn operands_and_paths_are_no_code() {
 }
 
 impl Stage {
-    /// Where what is no JSON is told apart from what is no condition.
+    /// Where invalid JSON is distinguished from an invalid condition.
     async fn everywhere_but_grpc(&self, condition: &str) -> [String; 3] {
         let groups = format!(r#"{{"groupBy":["state"],"condition":{condition}}}"#);
         let rest = &self.rest;

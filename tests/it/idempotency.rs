@@ -402,7 +402,7 @@ async fn tenants_do_not_share_keys() {
         let model = locked_model(&connection, "doc", json!({"n": 1})).await;
         let new = new_entity(&model, &json!({"n": 1}));
         let answer = keyed(&connection, "EntityCreateRequest", new.clone(), "k").await;
-        // Another user of the tenant is told the same.
+        // Another user of the tenant gets the same answer.
         let other = server
             .connect_as(&[("x-mock-tenant", tenant), ("x-mock-user", "other")])
             .await;
@@ -517,7 +517,7 @@ async fn a_collection_in_windows_is_completed_by_a_repeat() {
 }
 
 #[tokio::test]
-async fn what_a_segment_has_committed_is_told_to_a_repeat_after_a_crash() {
+async fn what_a_segment_has_committed_is_returned_to_a_repeat_after_a_crash() {
     let mut scene = Scene::on(
         Server::on_disk(&[]),
         states(json!({
@@ -540,7 +540,7 @@ async fn what_a_segment_has_committed_is_told_to_a_repeat_after_a_crash() {
     let now = scene.reaches(&entity, "B").await;
     assert_eq!(now["data"]["n"], 2);
     assert_eq!(scene.entities().await.len(), 1);
-    // One that comes to its end is told whole.
+    // One that comes to its end is returned whole.
     let new = new_entity(&Scene::model(), &json!({"n": 3}));
     let serving = async {
         let call = member.next().await;
@@ -638,13 +638,13 @@ async fn outcomes_survive_kill_nine_if_and_only_if_the_work_does() {
             let connection = &connection;
             async move { keyed(connection, "EntityCreateRequest", new, &key).await }
         });
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for (answer, mut before) in join_all(repeats).await.into_iter().zip(answers) {
             assert_eq!(answer["success"], true, "{answer}");
             if let Some(before) = before.recv().await {
                 assert_eq!(ids(&payload_of(&before)), ids(&answer));
             }
-            told.extend(ids(&answer));
+            reported.extend(ids(&answer));
         }
         assert_eq!(count(&connection, &model).await, (cycle + 1) * 200);
     }

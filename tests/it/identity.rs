@@ -81,8 +81,8 @@ async fn the_sub_of_a_federated_token_has_bounds() {
     let body = refusal(&server).await;
     let longest = "ü".repeat(255);
     for sub in ["a:b|c/d@e f", "oidc:x:y", &longest] {
-        let told = account(&server, &provider.token_with(FIRST, "sub", json!(sub))).await;
-        assert_eq!(told["userName"], sub, "{told}");
+        let reported = account(&server, &provider.token_with(FIRST, "sub", json!(sub))).await;
+        assert_eq!(reported["userName"], sub, "{reported}");
     }
     for sub in [
         json!(format!("{longest}x")),
@@ -112,15 +112,15 @@ async fn a_federated_user_cannot_be_taken_for_another() {
     let mut ids = vec![iam::text(&account(&server, &own).await["userId"])];
     for provider in [&one, &other] {
         let id = iam::text(&register(&rest, provider).await["id"]);
-        let told = account(&server, &provider.token(FIRST)).await;
-        assert_eq!(told["userName"], "ann", "{told}");
-        assert_eq!(told["userId"], format!("oidc:{id}:ann"), "{told}");
-        ids.push(iam::text(&told["userId"]));
+        let reported = account(&server, &provider.token(FIRST)).await;
+        assert_eq!(reported["userName"], "ann", "{reported}");
+        assert_eq!(reported["userId"], format!("oidc:{id}:ann"), "{reported}");
+        ids.push(iam::text(&reported["userId"]));
     }
     ids.sort();
     ids.dedup();
     assert_eq!(ids.len(), 3, "{ids:?}");
-    // So it is in the history, and so members are told.
+    // So it is in the history, and so members receive it.
     let robot = iam::signed(&claims_of(TENANT, &["ROLE_M2M"]));
     let robot = format!("Bearer {robot}");
     let member = server.connect_as(&[("authorization", &robot)]).await;
@@ -264,7 +264,7 @@ async fn a_key_id_that_no_trusted_key_has_is_refused_before_the_body() {
                 let detail = problem["detail"].as_str().expect("a text");
                 assert!(detail.contains("keyId"), "{method} {path}: {detail}");
             }
-            // Who may not ask is not told.
+            // A caller without permission learns nothing.
             reader
                 .send(method, &path, "")
                 .await
@@ -459,10 +459,10 @@ async fn an_answer_about_another_entity_is_refused() {
         let message = made["error"]["message"].as_str().expect("a text");
         assert!(message.starts_with("WORKFLOW_FAILED"), "{message}");
         assert!(message.contains("entityId"), "{message}");
-        // The member is told which of its answers that was.
-        let told = payload_of(&member.connection.unasked().await.expect("a refusal"));
+        // The refusal names the member's answer.
+        let reported = payload_of(&member.connection.unasked().await.expect("a refusal"));
         assert_eq!(
-            (&told["success"], &told["sourceEventId"]),
+            (&reported["success"], &reported["sourceEventId"]),
             (&json!(false), &json!(id))
         );
     }

@@ -54,7 +54,7 @@ async fn done(rest: &Rest, method: &str, path: &str, body: &str) {
     );
 }
 
-/// The names of the keys that everyone is told of.
+/// The names of the published keys.
 async fn published(server: &Server) -> BTreeSet<String> {
     let keys = server.rest().get("/api/.well-known/jwks.json").await.ok();
     let keys = keys["keys"].as_array().expect("a list");
@@ -94,7 +94,7 @@ async fn a_tenants_own_pair_signs_for_its_clients() {
     for token in [&before, &after] {
         assert!(iam::is_taken(&server, token).await);
     }
-    // Everyone can check it, with what is published and with what the administrator was told.
+    // Everyone can check it, with what is published and with what the administrator received.
     let keys = server.rest().get("/api/.well-known/jwks.json").await.ok();
     let key = keys["keys"]
         .as_array()
@@ -270,7 +270,7 @@ async fn pairs_live_by_events_as_by_paths() {
     let pair = connection.ok("KeyPairIssueRequest", asked).await;
     let name = &pair["keyId"];
     let human = json!({"audience": "human"});
-    let told = connection.ok("KeyPairGetRequest", human.clone()).await;
+    let reported = connection.ok("KeyPairGetRequest", human.clone()).await;
     for member in [
         "keyId",
         "algorithm",
@@ -279,9 +279,9 @@ async fn pairs_live_by_events_as_by_paths() {
         "validFrom",
         "validTo",
     ] {
-        assert_eq!(told[member], pair[member], "{member}");
+        assert_eq!(reported[member], pair[member], "{member}");
     }
-    assert!(!told.to_string().contains(PRIVATE), "{told}");
+    assert!(!reported.to_string().contains(PRIVATE), "{reported}");
     let one = json!({"keyId": name, "gracePeriodSec": 60});
     connection.ok("KeyPairInvalidateRequest", one).await;
     let none = connection.fails("KeyPairGetRequest", human.clone()).await;
@@ -326,7 +326,7 @@ async fn a_tenant_knows_nothing_of_the_pairs_of_others() {
         let unknown = other.send(method, &path(nobodys), body).await;
         known.refused(404, "KEYPAIR_NOT_FOUND");
         assert_eq!(known.text.replace(&theirs, nobodys), unknown.text);
-        // Nor can anyone change the key of the settings, of which they are told so.
+        // Nor can anyone change the key of the settings, and the refusal says so.
         let problem = one.send(method, &path(&settings_key), body).await;
         let problem = problem.refused(404, "KEYPAIR_NOT_FOUND");
         let detail = iam::text(&problem["detail"]);
@@ -382,7 +382,7 @@ async fn pairs_outlive_the_process_as_they_were() {
     let signing = issued(&rest, json!({})).await;
     let (by_signing, _) = token(&server).await;
     done(&rest, "DELETE", &deleted, "").await;
-    let told = rest
+    let reported = rest
         .get(&format!("{PATH}/current?audience=client"))
         .await
         .ok();
@@ -395,9 +395,9 @@ async fn pairs_outlive_the_process_as_they_were() {
         rest.get(&format!("{PATH}/current?audience=client"))
             .await
             .ok(),
-        told
+        reported
     );
-    assert_eq!(told["keyId"], signing);
+    assert_eq!(reported["keyId"], signing);
     assert_eq!(published(&server).await, names);
     assert!(names.contains(&graced) && !names.contains(&invalid) && !names.contains(&deleted));
     for (token, is_good) in [
@@ -421,7 +421,7 @@ async fn private_keys_are_stored_encrypted_where_the_settings_say_so() {
     server.kill();
     assert!(iam::leaks(&server, &name), "the search finds what is there");
     assert!(!iam::leaks(&server, PRIVATE));
-    // Without the key there is no start, and the way out is told.
+    // Without the key there is no start, and the error says what to do.
     for settings in [iam::SETTINGS.to_vec(), iam::settings(&[OTHER_SEAL])] {
         let output = server.command(&settings).output().expect("runs");
         let said = String::from_utf8_lossy(&output.stderr).into_owned()

@@ -87,7 +87,7 @@ async fn a_tenant_makes_so_many_requests_in_a_second_and_others_make_theirs() {
     rest_of(&server, "modest").get("/api/account").await.ok();
     assert!(measured(&server, "requests_per_second").await);
 
-    // Every API counts alike, and who waits as told is let in.
+    // Every API counts alike, and a client that waits as long as asked is let in.
     let connection = connection_of(&server, "greedy").await;
     let ask = || connection.call("AccountGetRequest", json!({}));
     let wait = loop {

@@ -100,14 +100,14 @@ async fn delete(connection: &Connection, id: &str) {
 }
 
 /// Which of a turn's members tell what happened.
-fn told(turn: &Value) -> (String, String, Option<Value>) {
+fn reported(turn: &Value) -> (String, String, Option<Value>) {
     let text = |name: &str| turn[name].as_str().expect("a text").to_owned();
     (text("change"), text("entityId"), turn.get("data").cloned())
 }
 
 /// Does to a set what a turn says.
 fn apply(set: &mut BTreeMap<String, Value>, turn: &Value) {
-    let (change, id, data) = told(turn);
+    let (change, id, data) = reported(turn);
     let data = data.unwrap_or_default();
     let before = match change.as_str() {
         "entered" => set.insert(id, data).is_some(),
@@ -115,7 +115,7 @@ fn apply(set: &mut BTreeMap<String, Value>, turn: &Value) {
         "left" => set.remove(&id).is_none(),
         other => panic!("{other}"),
     };
-    assert!(!before, "{turn} does not fit what was told before");
+    assert!(!before, "{turn} does not fit what was reported before");
 }
 
 /// What a direct search finds, by id.
@@ -170,7 +170,7 @@ async fn the_result_comes_first_and_then_what_enters_is_changed_and_leaves() {
         ("entered", &new, doc(14)),
     ]
     .map(|(change, id, data)| (change.to_owned(), id.clone(), data));
-    assert_eq!(turns.iter().map(told).collect::<Vec<_>>(), expected);
+    assert_eq!(turns.iter().map(reported).collect::<Vec<_>>(), expected);
     let kinds: Vec<_> = turns.iter().map(|turn| &turn["changeType"]).collect();
     assert_eq!(kinds, ["UPDATE", "UPDATE", "UPDATE", "DELETE", "CREATE"]);
     assert!(sequence(&turns[0]) > complete);
@@ -202,7 +202,7 @@ async fn the_result_comes_first_and_then_what_enters_is_changed_and_leaves() {
     }
     all["fromSequence"] = json!(0);
     let mut history = Live::begin(&connection, all).await;
-    assert_eq!(told(&history.turn().await).1, big);
+    assert_eq!(reported(&history.turn().await).1, big);
 
     // The same over server-sent events.
     let path = "/api/search/live/doc/1";
@@ -266,7 +266,7 @@ async fn states_and_times_are_part_of_it_and_an_index_serves_the_result() {
     let mut live = Live::begin(&connection, json!({"model": model, "condition": by_id})).await;
     assert_eq!(live.result().await.0.len(), 1);
     update(&connection, &id, json!({"n": 8, "s": "x"})).await;
-    assert_eq!(told(&live.turn().await).0, "changed");
+    assert_eq!(reported(&live.turn().await).0, "changed");
     let all = json!({"type": "group", "operator": "AND", "conditions": []});
     let mut live = Live::begin(&connection, json!({"model": model, "condition": all})).await;
     assert_eq!(live.result().await.0.len(), 301);
@@ -345,7 +345,7 @@ async fn a_model_may_grow_and_go_and_come_back() {
     assert_eq!(live.result().await.0.len(), 0);
     let id = create(&connection, &model, json!({"n": 1, "later": "x"})).await;
     assert_eq!(
-        told(&live.turn().await),
+        reported(&live.turn().await),
         ("entered".to_owned(), id.clone(), None)
     );
     // The first texts where there were only numbers.
@@ -356,7 +356,7 @@ async fn a_model_may_grow_and_go_and_come_back() {
     .await;
     assert_eq!(texts.result().await.0.len(), 0);
     let text = create(&connection, &model, json!({"n": "5"})).await;
-    assert_eq!(told(&texts.turn().await).1, text);
+    assert_eq!(reported(&texts.turn().await).1, text);
     let whole = json!({"model": model, "condition": leaf("$.n", "NOT_NULL", 0)});
     let mut all = Live::begin(&connection, whole).await;
     assert_eq!(all.result().await.0.len(), 2);
@@ -372,11 +372,14 @@ async fn a_model_may_grow_and_go_and_come_back() {
         .await;
     let model = locked_model(&connection, "doc", json!({"n": 1})).await;
     let id = create(&connection, &model, json!({"n": 3})).await;
-    assert_eq!(told(&all.turn().await), ("entered".to_owned(), id, None));
+    assert_eq!(
+        reported(&all.turn().await),
+        ("entered".to_owned(), id, None)
+    );
 }
 
 #[tokio::test]
-async fn only_the_own_tenant_is_told_and_only_of_the_model() {
+async fn only_the_own_tenant_receives_changes_and_only_of_the_model() {
     let server = Server::with(&[("INTERLOCK_IAM_MOCK_CALLER", "true")]);
     let ours = server.connect_as(&[("x-mock-tenant", "ours")]).await;
     let theirs = server.connect_as(&[("x-mock-tenant", "theirs")]).await;
@@ -392,7 +395,7 @@ async fn only_the_own_tenant_is_told_and_only_of_the_model() {
         create(&theirs, &other, json!({"n": n})).await;
     }
     let id = create(&theirs, &model, json!({"n": 20})).await;
-    assert_eq!(told(&live.turn().await).1, id);
+    assert_eq!(reported(&live.turn().await).1, id);
     assert!(live.answers.try_recv().is_err());
 }
 
@@ -570,7 +573,7 @@ async fn a_result_is_of_one_moment_however_slowly_it_is_read() {
 }
 
 #[tokio::test]
-async fn what_was_told_is_there_after_kill_nine_and_it_goes_on() {
+async fn what_was_acknowledged_is_there_after_kill_nine_and_it_resumes() {
     let mut server = Server::on_disk(&[]);
     let model = locked_model(&server.connect().await, "doc", json!({"n": 1})).await;
     let mut wanted = json!({"model": model, "condition": large(), "includeData": true});
@@ -706,7 +709,7 @@ async fn the_command_line_tells_it_and_goes_on_after_a_restart() {
     server.restart_with(&[("CYODA_GRPC_PORT", &port)]);
     let connection = server.connect().await;
     let second = create(&connection, &model, json!({"n": 12})).await;
-    assert_eq!(told(&take()), ("entered".to_owned(), second, None));
+    assert_eq!(reported(&take()), ("entered".to_owned(), second, None));
     child.kill().expect("kills");
     child.wait().expect("ends");
     for arguments in [

@@ -2,7 +2,7 @@
 #![expect(
     clippy::needless_pass_by_value,
     clippy::too_many_lines,
-    reason = "what is sent reads best as a literal, and a story is told whole"
+    reason = "what is sent reads best as a literal, and a story is reported whole"
 )]
 
 mod account;

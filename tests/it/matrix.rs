@@ -550,7 +550,7 @@ async fn every_operation_is_closed_to_who_may_not_through_every_door() {
 }
 
 impl Tally {
-    /// Another tenant is told of what is there as of what is not.
+    /// Another tenant gets the same answer for what exists and what does not.
     async fn others(&mut self, server: &Server, ground: &Ground, named: &Named) {
         let other = bearer("other", &["ROLE_ADMIN", "ROLE_M2M"]);
         let connection = server.connect_as(&[("authorization", &other)]).await;
@@ -615,7 +615,7 @@ async fn the_matrix_knows_every_path_and_every_method() {
     let rest = server.rest();
     let document = rest.get("/openapi.json").await.ok();
     for (path, methods) in document["paths"].as_object().expect("an object") {
-        for (method, told) in methods.as_object().expect("an object") {
+        for (method, reported) in methods.as_object().expect("an object") {
             let method = method.to_ascii_uppercase();
             let is_spelled = SPELLINGS.iter().any(|spelling| {
                 spelling.method.as_str() == method && fits(path, spelling.place().0)
@@ -626,7 +626,11 @@ async fn the_matrix_knows_every_path_and_every_method() {
                 is_spelled || is_public || is_closed,
                 "{method} {path} spells no event: say here who may ask for it"
             );
-            assert_eq!(told["security"] == json!([]), is_public, "{method} {path}");
+            assert_eq!(
+                reported["security"] == json!([]),
+                is_public,
+                "{method} {path}"
+            );
         }
     }
     for (method, path) in PUBLIC {
@@ -681,7 +685,7 @@ const PUBLIC: &[(&str, &str)] = &[
 const CLOSED: &[(&str, &str)] = &[("POST", "/events"), ("GET", "/account/subscriptions")];
 
 #[tokio::test]
-async fn nobody_is_not_told_what_is_served() {
+async fn an_unauthenticated_caller_does_not_learn_what_is_served() {
     let server = server();
     let nobody = server.rest();
     let reader = bearer("acme", &["ROLE_READER"]);

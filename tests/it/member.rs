@@ -41,11 +41,11 @@ async fn who_is_greeted_is_a_member_already() {
     let watching = server.connect().await;
     for count in 1..=20 {
         let member = Member::join(&server, &["x"]).await;
-        let told = watching.ok("ComputeMembersGetRequest", json!({})).await;
-        let known = told["members"].as_array().expect("a list");
+        let reported = watching.ok("ComputeMembersGetRequest", json!({})).await;
+        let known = reported["members"].as_array().expect("a list");
         assert!(
             known.iter().any(|known| known["memberId"] == *member.id),
-            "{count}: {told}"
+            "{count}: {reported}"
         );
     }
 }
@@ -75,7 +75,7 @@ async fn a_stream_may_join_after_it_has_asked_and_only_once() {
 #[tokio::test]
 async fn a_faulty_join_ends_the_stream_with_its_status() {
     let server = Server::with(&[("INTERLOCK_IAM_MOCK_CALLER", "true")]);
-    for (metadata, payload, expected, told) in [
+    for (metadata, payload, expected, reported) in [
         (
             vec![],
             json!({"id": 5}),
@@ -107,7 +107,7 @@ async fn a_faulty_join_ends_the_stream_with_its_status() {
             .await;
         let status = connection.end().await.expect_err("a status");
         assert_eq!(status.code(), expected, "{payload}");
-        assert!(status.message().contains(told), "{status:?}");
+        assert!(status.message().contains(reported), "{status:?}");
     }
     // Without the role everything else on a stream works.
     let connection = server.connect_as(&[("x-mock-roles", "ROLE_ADMIN")]).await;
@@ -332,7 +332,7 @@ async fn a_member_that_floods_is_served_and_memory_stays_bounded() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_is_connected_is_told_to_their_own_tenant() {
+async fn members_are_listed_to_their_own_tenant() {
     let server = Server::with(&[("INTERLOCK_IAM_MOCK_CALLER", "true")]);
     let tenant = [("x-mock-tenant", "ours")];
     let connection = server.connect_as(&tenant).await;
@@ -363,20 +363,20 @@ async fn who_is_connected_is_told_to_their_own_tenant() {
     assert_eq!(refused, "WORKFLOW_FAILED");
     let members = asked(&connection).await;
     assert_eq!(members.len(), 2);
-    let told = &members[0];
+    let reported = &members[0];
     assert_eq!(
-        (&told["memberId"], &told["tags"], &told["node"]),
+        (&reported["memberId"], &reported["tags"], &reported["node"]),
         (
             &json!(member.id),
             &json!(["b", "fast"]),
             &json!("standalone")
         )
     );
-    let counts = ["inFlight", "served", "failed"].map(|name| told[name].clone());
+    let counts = ["inFlight", "served", "failed"].map(|name| reported[name].clone());
     assert_eq!(counts, [json!(0), json!(1), json!(1)]);
     assert!(
-        told["lastSeen"].as_str() > told["joinedAt"].as_str(),
-        "{told}"
+        reported["lastSeen"].as_str() > reported["joinedAt"].as_str(),
+        "{reported}"
     );
     assert_eq!(members[1]["memberId"], second.id);
     let rest = server.rest().with("x-mock-tenant", "ours");

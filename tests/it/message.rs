@@ -74,7 +74,7 @@ async fn a_message_is_kept_as_it_was_sent() {
 }
 
 #[tokio::test]
-async fn what_is_missing_or_wrong_is_told() {
+async fn what_is_missing_or_wrong_is_reported() {
     let server = Server::start();
     let rest = sender(&server);
     let plain = server.rest();
@@ -94,7 +94,7 @@ async fn what_is_missing_or_wrong_is_told() {
             .refused(400, "BAD_REQUEST");
     }
     let deep = format!("{{\"payload\":{}{}}}", "[".repeat(300), "]".repeat(300));
-    for (body, told) in [
+    for (body, reported) in [
         (deep.as_str(), "invalid payload: nested deeper"),
         (
             r#"{"payload":{"a":1,"a":2}}"#,
@@ -106,7 +106,7 @@ async fn what_is_missing_or_wrong_is_told() {
         let said = rest.post("/api/message/new/s", body.to_owned()).await;
         let problem = said.refused(400, "BAD_REQUEST");
         let detail = problem["detail"].as_str().expect("a detail");
-        assert!(detail.contains(told), "{detail}");
+        assert!(detail.contains(reported), "{detail}");
     }
     let problem = rest.get("/api/message/x").await.refused(400, "BAD_REQUEST");
     assert_eq!(problem["properties"]["parameter"], "messageId");
@@ -286,9 +286,9 @@ async fn a_message_of_a_transaction_is_there_when_and_only_if_that_commits() {
         processed_by(json!([sync_processor("p", json!({}))])),
     )
     .await;
-    let (told, mut made) = tokio::sync::mpsc::unbounded_channel();
+    let (reported, mut made) = tokio::sync::mpsc::unbounded_channel();
     member.serve(move |call, connection| {
-        let told = told.clone();
+        let reported = reported.clone();
         async move {
             let token = call.token().to_owned();
             let with = [("cyodatxtoken", token.as_str())];
@@ -317,7 +317,7 @@ async fn a_message_of_a_transaction_is_there_when_and_only_if_that_commits() {
                     .await;
                 assert_eq!(answer["success"], success, "{answer}");
             }
-            told.send((id, other)).expect("someone waits");
+            reported.send((id, other)).expect("someone waits");
             if call.data()["fail"] == true {
                 Reply::Failure("no")
             } else {

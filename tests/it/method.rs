@@ -114,7 +114,7 @@ async fn what_cannot_be_read_has_a_status_and_what_is_refused_is_in_band() {
         ..Event::ours(kind, data.to_owned())
     };
     let base = r#""id":"x","dataFormat":"JSON""#;
-    for (event, told) in [
+    for (event, reported) in [
         (
             Event {
                 data: Data::None,
@@ -188,8 +188,8 @@ async fn what_cannot_be_read_has_a_status_and_what_is_refused_is_in_band() {
             .expect_err("refused");
         assert_eq!(status.code(), Code::InvalidArgument, "{status:?}");
         assert!(
-            status.message().contains(told),
-            "{} / {told}",
+            status.message().contains(reported),
+            "{} / {reported}",
             status.message()
         );
     }

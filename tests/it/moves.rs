@@ -68,7 +68,7 @@ async fn an_automated_transition_may_be_asked_for_and_others_say_why_not() {
         "B": []})))
     .await;
     let id = scene.create(json!({"ok": false})).await;
-    for (name, told) in [
+    for (name, reported) in [
         ("NEVER", "is disabled"),
         ("LATER", "fires automatically"),
         (
@@ -79,7 +79,7 @@ async fn an_automated_transition_may_be_asked_for_and_others_say_why_not() {
         let refused = scene.put(&id, name, json!({"ok": true})).await;
         let problem = refused.refused(404, "TRANSITION_NOT_FOUND");
         let detail = problem["detail"].as_str().expect("a text");
-        assert!(detail.contains(told), "{detail}");
+        assert!(detail.contains(reported), "{detail}");
     }
     assert_eq!(scene.get(&id).await["data"], json!({"ok": false}));
     scene.put(&id, "WHEN_OK", json!({"ok": true})).await.ok();
@@ -239,7 +239,7 @@ async fn one_item_that_fails_fails_the_batch_and_is_named() {
 }
 
 #[tokio::test]
-async fn a_guard_is_told_the_transition_of_the_last_commit_and_not_its_own() {
+async fn a_guard_receives_the_transition_of_the_last_commit_and_not_its_own() {
     let after = |name: &str| {
         let criterion = json!({"type": "lifecycle", "field": "previousTransition", "operatorType": "EQUALS", "value": name});
         json!({"criterion": criterion})

@@ -72,18 +72,18 @@ async fn a_token_of_a_provider_is_taken_at_every_door_in_the_tenant_that_trusts_
     let token = provider.token(FIRST);
     is_refused(&server, &token, "nobody trusts it").await;
     assert_eq!(provider.asked(), 0);
-    let told = register(&administrator(&server), &provider, json!({})).await;
+    let reported = register(&administrator(&server), &provider, json!({})).await;
     assert!(
-        Uuid::try_parse(told["id"].as_str().expect("an id")).is_ok(),
-        "{told}"
+        Uuid::try_parse(reported["id"].as_str().expect("an id")).is_ok(),
+        "{reported}"
     );
     assert_eq!(
-        (&told["wellKnownConfigUri"], &told["active"]),
+        (&reported["wellKnownConfigUri"], &reported["active"]),
         (&json!(provider.well_known()), &json!(true))
     );
     assert!(
-        told["createdAt"].is_string() && told.get("issuers").is_none(),
-        "{told}"
+        reported["createdAt"].is_string() && reported.get("issuers").is_none(),
+        "{reported}"
     );
     let lies = [
         ("caas_org_id", json!(OTHER)),
@@ -96,10 +96,10 @@ async fn a_token_of_a_provider_is_taken_at_every_door_in_the_tenant_that_trusts_
     // On a stream and without one.
     let bearer = format!("Bearer {token}");
     let connection = server.connect_as(&[("authorization", &bearer)]).await;
-    let told = connection.ok("AccountGetRequest", json!({})).await;
+    let reported = connection.ok("AccountGetRequest", json!({})).await;
     assert_eq!(
-        told["userAccountInfo"]["legalEntity"]["id"], TENANT,
-        "{told}"
+        reported["userAccountInfo"]["legalEntity"]["id"], TENANT,
+        "{reported}"
     );
     assert!(iam::is_taken(&server, &token).await);
     // As a person, who did what it did.
@@ -117,21 +117,21 @@ async fn a_token_of_a_provider_is_taken_at_every_door_in_the_tenant_that_trusts_
 #[tokio::test]
 async fn roles_come_from_the_claim_and_say_what_its_user_may() {
     let (server, provider) = (open(), Provider::start().await);
-    let told = register(&administrator(&server), &provider, json!({})).await;
+    let reported = register(&administrator(&server), &provider, json!({})).await;
     let reader = iam::bearing(&server, &provider.token(FIRST));
     reader.get(PROVIDERS).await.ok();
     reader
-        .delete(&path_of(&told))
+        .delete(&path_of(&reported))
         .await
         .refused(403, "FORBIDDEN");
     let token = provider.token_with(FIRST, "roles", json!("ROLE_READER ROLE_ADMIN"));
     let chief = iam::bearing(&server, &token);
     let groups = r#"{"rolesClaim":"groups"}"#;
-    let changed = chief.send("PATCH", &path_of(&told), groups).await.ok();
+    let changed = chief.send("PATCH", &path_of(&reported), groups).await.ok();
     assert_eq!(changed["rolesClaim"], "groups", "{changed}");
     // At once, although the token was known.
     chief
-        .delete(&path_of(&told))
+        .delete(&path_of(&reported))
         .await
         .refused(403, "FORBIDDEN");
     let token = provider.token_with(FIRST, "groups", json!({"ROLE_ADMIN": {}, "a,b": 1}));
@@ -140,11 +140,11 @@ async fn roles_come_from_the_claim_and_say_what_its_user_may() {
     // `null` takes it away.
     let chief = iam::bearing(&server, &token);
     let body = r#"{"rolesClaim":null,"expectedAudiences":["app"]}"#;
-    let changed = chief.send("PATCH", &path_of(&told), body).await.ok();
+    let changed = chief.send("PATCH", &path_of(&reported), body).await.ok();
     assert!(changed.get("rolesClaim").is_none(), "{changed}");
     assert_eq!(changed["expectedAudiences"], json!(["app"]));
     chief
-        .delete(&path_of(&told))
+        .delete(&path_of(&reported))
         .await
         .refused(403, "FORBIDDEN");
 }
@@ -164,12 +164,12 @@ async fn keys_are_rotated_without_a_restart() {
     is_refused(&server, &old, "signed with a key that is gone").await;
     // Or those who administer do.
     provider.rotate(&[FIRST, SECOND]);
-    let told = rest.post(&format!("{PROVIDERS}/reload"), "").await.ok();
-    assert_eq!(told["providers"][0]["keys"], 2, "{told}");
+    let reported = rest.post(&format!("{PROVIDERS}/reload"), "").await.ok();
+    assert_eq!(reported["providers"][0]["keys"], 2, "{reported}");
     account(&server, &old).await.ok();
     provider.rotate(&[]);
-    let told = rest.post(&format!("{PROVIDERS}/reload"), "").await.ok();
-    assert_eq!(told["providers"][0]["keys"], 0, "{told}");
+    let reported = rest.post(&format!("{PROVIDERS}/reload"), "").await.ok();
+    assert_eq!(reported["providers"][0]["keys"], 0, "{reported}");
     for key in [FIRST, SECOND] {
         is_refused(&server, &provider.token(key), "no key").await;
     }
@@ -246,16 +246,16 @@ async fn what_is_invalidated_is_worthless_at_once_until_it_is_reactivated() {
     let token = provider.token(FIRST);
     account(&server, &token).await.ok();
     for _ in 0..2 {
-        let told = rest.post(&format!("{path}/invalidate"), "").await.ok();
-        assert_eq!(told["active"], false, "{told}");
+        let reported = rest.post(&format!("{path}/invalidate"), "").await.ok();
+        assert_eq!(reported["active"], false, "{reported}");
     }
     is_refused(&server, &token, "invalidated").await;
     let changed = rest.send("PATCH", &path, r#"{"issuers":["x"]}"#).await;
     changed.refused(409, "OIDC_PROVIDER_INACTIVE");
     let listed = rest.get(PROVIDERS).await.ok();
     assert_eq!(listed[0]["active"], false, "{listed}");
-    let told = rest.post(&format!("{path}/reactivate"), "").await.ok();
-    assert_eq!(told["active"], true, "{told}");
+    let reported = rest.post(&format!("{path}/reactivate"), "").await.ok();
+    assert_eq!(reported["active"], true, "{reported}");
     account(&server, &token).await.ok();
     // Without the keys it had: they may be known to others.
     rest.post(&format!("{path}/invalidate"), "").await.ok();
@@ -268,9 +268,9 @@ async fn what_is_invalidated_is_worthless_at_once_until_it_is_reactivated() {
     let body = r#"{"reactivateKeys":true}"#;
     rest.post(&format!("{path}/reactivate"), body).await.ok();
     account(&server, &token).await.ok();
-    let told = rest.delete(&path).await.ok();
+    let reported = rest.delete(&path).await.ok();
     assert_eq!(
-        format!("{PROVIDERS}/{}", told["id"].as_str().expect("an id")),
+        format!("{PROVIDERS}/{}", reported["id"].as_str().expect("an id")),
         path
     );
     is_refused(&server, &token, "deleted").await;
@@ -287,10 +287,10 @@ async fn providers_are_there_after_a_restart() {
     let rest = administrator(&server);
     let claim = json!({"rolesClaim": "groups", "issuers": [provider.claims()["iss"]],
         "expectedAudiences": ["app"]});
-    let told = register(&rest, &provider, claim).await;
-    let path = path_of(&told);
+    let reported = register(&rest, &provider, claim).await;
+    let path = path_of(&reported);
     let listed = rest.get(PROVIDERS).await.ok();
-    assert_eq!(listed, json!([told]));
+    assert_eq!(listed, json!([reported]));
     server.kill();
     server.restart();
     let rest = administrator(&server);
@@ -339,8 +339,8 @@ async fn another_tenants_provider_is_as_unknown_as_none() {
             "{method} {more}"
         );
     }
-    let told = other.post(&format!("{PROVIDERS}/reload"), "").await.ok();
-    assert_eq!(told["providers"], json!([]));
+    let reported = other.post(&format!("{PROVIDERS}/reload"), "").await.ok();
+    assert_eq!(reported["providers"], json!([]));
     account(&server, &provider.token(FIRST)).await.ok();
 }
 
@@ -412,9 +412,9 @@ async fn what_only_this_machine_can_reach_is_not_asked() {
     ] {
         for scheme in ["http", "https"] {
             let said = tried(format!("{scheme}://{host}:{port}/.well-known/x")).await;
-            let told = said.refused(400, "OIDC_SSRF_BLOCKED");
+            let reported = said.refused(400, "OIDC_SSRF_BLOCKED");
             assert!(
-                told["detail"]
+                reported["detail"]
                     .as_str()
                     .expect("a text")
                     .contains("CYODA_OIDC_ALLOW_PRIVATE_NETWORKS")
@@ -435,9 +435,9 @@ async fn what_only_this_machine_can_reach_is_not_asked() {
         "https://user:secret@id.example/".to_owned(),
     ] {
         let body = json!({"wellKnownConfigUri": uri}).to_string();
-        let told = rest.post(PROVIDERS, body).await;
-        let told = told.refused(400, "BAD_REQUEST");
-        assert!(!told.to_string().contains("secret"), "{told}");
+        let reported = rest.post(PROVIDERS, body).await;
+        let reported = reported.refused(400, "BAD_REQUEST");
+        assert!(!reported.to_string().contains("secret"), "{reported}");
     }
 }
 
@@ -456,8 +456,8 @@ async fn a_provider_that_was_allowed_once_is_looked_at_again_after_a_restart() {
         server.restart_with(&takes_tokens(closed));
         let before = provider.asked();
         let rest = administrator(&server);
-        let told = rest.post(&format!("{PROVIDERS}/reload"), "").await.ok();
-        assert!(told["providers"][0]["error"].is_string(), "{told}");
+        let reported = rest.post(&format!("{PROVIDERS}/reload"), "").await.ok();
+        assert!(reported["providers"][0]["error"].is_string(), "{reported}");
         is_refused(&server, &token, "not allowed any longer").await;
         assert_eq!(provider.asked(), before);
     }
@@ -475,8 +475,8 @@ async fn a_provider_that_answers_badly_has_no_keys_and_keeps_those_it_had() {
     provider.rotate(&[SECOND]);
     let new = provider.token(SECOND);
     let reload = async || {
-        let told = rest.post(&format!("{PROVIDERS}/reload"), "").await.ok();
-        told["providers"][0].clone()
+        let reported = rest.post(&format!("{PROVIDERS}/reload"), "").await.ok();
+        reported["providers"][0].clone()
     };
     for (whim, says) in [
         (Whim::Redirect, "302"),
@@ -486,9 +486,9 @@ async fn a_provider_that_answers_badly_has_no_keys_and_keeps_those_it_had() {
         (Whim::Missing, "404"),
     ] {
         provider.has(whim);
-        let told = reload().await;
-        let error = told["error"].as_str().unwrap_or_default();
-        assert!(error.contains(says), "{says}: {told}");
+        let reported = reload().await;
+        let error = reported["error"].as_str().unwrap_or_default();
+        assert!(error.contains(says), "{says}: {reported}");
         account(&server, &known).await.ok();
         is_refused(&server, &new, says).await;
     }
@@ -503,11 +503,11 @@ async fn a_provider_that_answers_badly_has_no_keys_and_keeps_those_it_had() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_registered_is_told() {
+async fn what_cannot_be_registered_is_reported() {
     let (server, provider) = (open(), Provider::start().await);
     let rest = administrator(&server);
-    let told = register(&rest, &provider, json!({"issuers": ["a", "b"]})).await;
-    assert_eq!(told["issuers"], json!(["a", "b"]));
+    let reported = register(&rest, &provider, json!({"issuers": ["a", "b"]})).await;
+    assert_eq!(reported["issuers"], json!(["a", "b"]));
     let uri = provider.well_known();
     let again = json!({"wellKnownConfigUri": uri}).to_string();
     rest.post(PROVIDERS, again)
@@ -527,7 +527,7 @@ async fn what_cannot_be_registered_is_told() {
     }
     let huge = json!({"wellKnownConfigUri": uri, "x": "x".repeat(1 << 20)}).to_string();
     rest.post(PROVIDERS, huge).await.refused(400, "BAD_REQUEST");
-    let path = path_of(&told);
+    let path = path_of(&reported);
     let moved = json!({"wellKnownConfigUri": "https://else.example/"}).to_string();
     rest.send("PATCH", &path, moved)
         .await
@@ -577,15 +577,15 @@ async fn a_provider_must_be_who_its_certificate_says() {
     let misnamed = provider.well_known().replace("localhost", "127.0.0.1");
     let misnamed = json!({"wellKnownConfigUri": misnamed}).to_string();
     rest.post(PROVIDERS, misnamed).await.ok();
-    let told = rest.post(&format!("{PROVIDERS}/reload"), "").await.ok();
-    assert_eq!(told["providers"][0]["keys"], 1, "{told}");
-    assert!(told["providers"][1]["error"].is_string(), "{told}");
+    let reported = rest.post(&format!("{PROVIDERS}/reload"), "").await.ok();
+    assert_eq!(reported["providers"][0]["keys"], 1, "{reported}");
+    assert!(reported["providers"][1]["error"].is_string(), "{reported}");
     // Where nobody vouches for the certificate.
     let other = server_trusting(&provider.strange_authority);
     let rest = administrator(&other);
     rest.post(PROVIDERS, body).await.ok();
-    let told = rest.post(&format!("{PROVIDERS}/reload"), "").await.ok();
-    assert!(told["providers"][0]["error"].is_string(), "{told}");
+    let reported = rest.post(&format!("{PROVIDERS}/reload"), "").await.ok();
+    assert!(reported["providers"][0]["error"].is_string(), "{reported}");
     is_refused(&other, &token, "nobody vouches for it").await;
 }
 
@@ -593,8 +593,8 @@ async fn a_provider_must_be_who_its_certificate_says() {
 async fn each_request_is_an_event_too() {
     let (server, provider) = (open(), Provider::start().await);
     let rest = administrator(&server);
-    let told = rest.post(&format!("{PROVIDERS}/reload"), "").await.ok();
-    assert_eq!(told["providers"], json!([]));
+    let reported = rest.post(&format!("{PROVIDERS}/reload"), "").await.ok();
+    assert_eq!(reported["providers"], json!([]));
     // The bearer of the gateway's requests, on a stream.
     let token = provider.token_with(FIRST, "roles", json!(["ROLE_ADMIN"]));
     let first = register(&rest, &provider, json!({})).await;
@@ -618,14 +618,14 @@ async fn each_request_is_an_event_too() {
         )
         .await;
     assert!(changed["provider"].get("issuers").is_none(), "{changed}");
-    let told = connection.ok("OidcProvidersReloadRequest", json!({})).await;
-    assert_eq!(told["providers"][1]["keys"], 1, "{told}");
+    let reported = connection.ok("OidcProvidersReloadRequest", json!({})).await;
+    assert_eq!(reported["providers"][1]["keys"], 1, "{reported}");
     for (kind, active) in [
         ("OidcProviderInvalidateRequest", false),
         ("OidcProviderReactivateRequest", true),
     ] {
-        let told = connection.ok(kind, one.clone()).await;
-        assert_eq!(told["provider"]["active"], active, "{kind}: {told}");
+        let reported = connection.ok(kind, one.clone()).await;
+        assert_eq!(reported["provider"]["active"], active, "{kind}: {reported}");
     }
     connection
         .ok("OidcProviderDeleteRequest", one.clone())

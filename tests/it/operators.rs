@@ -44,12 +44,12 @@ async fn the_log_level_changes_while_the_process_runs() {
     let answer = rest.post(path, r#"{"level":"error"}"#).await.ok();
     assert_eq!(answer, json!({"level": "error", "previous": "info"}));
     assert_eq!(rest.get(path).await.ok(), json!({"level": "error"}));
-    // A change that nobody is told of, and one that is told.
+    // A change that nobody receives, and one that is delivered.
     rest.post(path, r#"{"level":"warn"}"#).await.ok();
     let changes = || {
         let log = server.log.lock().expect("no panic");
-        let told = |line: &&String| line.contains("the log level has changed");
-        log.iter().filter(told).count()
+        let reported = |line: &&String| line.contains("the log level has changed");
+        log.iter().filter(reported).count()
     };
     while changes() < 1 {
         tokio::task::yield_now().await;
@@ -124,7 +124,7 @@ async fn the_trace_sampler_is_what_it_was_set_to() {
 }
 
 #[tokio::test]
-async fn what_is_measured_is_told_without_naming_anyone() {
+async fn what_is_measured_is_reported_without_naming_anyone() {
     let server = Server::start();
     let connection = server.connect().await;
     let member = Member::join(&server, &[]).await;

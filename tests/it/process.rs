@@ -34,7 +34,7 @@ fn the_command_line_explains_itself() {
     let folder = tempfile::tempdir().expect("a folder");
     let (code, help, _) = run(folder.path(), &[], &["--help"]);
     assert_eq!(code, Some(0));
-    for told in [
+    for reported in [
         "serve",
         "call",
         "events",
@@ -48,7 +48,7 @@ fn the_command_line_explains_itself() {
         "version",
         "Examples:",
     ] {
-        assert!(help.contains(told), "{help}");
+        assert!(help.contains(reported), "{help}");
     }
     for command in [
         &["serve"][..],
@@ -139,8 +139,11 @@ async fn a_second_process_on_one_file_is_refused() {
 #[test]
 fn the_database_is_where_it_is_said_to_be() {
     let folder = tempfile::tempdir().expect("a folder");
-    let (code, told, error) = run(folder.path(), &[], &["migrate"]);
-    assert!(code == Some(0) && told.contains("up to date"), "{error}");
+    let (code, reported, error) = run(folder.path(), &[], &["migrate"]);
+    assert!(
+        code == Some(0) && reported.contains("up to date"),
+        "{error}"
+    );
     assert!(
         folder
             .path()
@@ -185,12 +188,12 @@ async fn readiness_and_health_tell_the_truth() {
         assert_eq!((said.status.as_u16(), said.text.as_str()), (200, text));
     }
     let port = server.admin.port().to_string();
-    let (code, told, _) = run(
+    let (code, reported, _) = run(
         &server.folder(),
         &[("CYODA_ADMIN_PORT", &port)],
         &["health"],
     );
-    assert_eq!((code, told.as_str()), (Some(0), "ready\n"));
+    assert_eq!((code, reported.as_str()), (Some(0), "ready\n"));
     let channel = tonic::transport::Channel::from_shared(format!("http://{}", server.grpc))
         .expect("a URI")
         .connect()
@@ -297,14 +300,15 @@ async fn operations_can_be_called_from_the_command_line() {
     let folder = server.folder();
     let port = server.grpc.port().to_string();
     let call = |arguments: &[&str]| {
-        let (code, told, error) = run(
+        let (code, reported, error) = run(
             &folder,
             &[("CYODA_GRPC_PORT", &port)],
             &[&["call"], arguments].concat(),
         );
         (
             code,
-            told.lines()
+            reported
+                .lines()
                 .map(|line| serde_json::from_str(line).expect("JSON"))
                 .collect::<Vec<Value>>(),
             error,
@@ -340,7 +344,7 @@ async fn operations_can_be_called_from_the_command_line() {
     assert_eq!((code, &answers[0]["models"]), (Some(0), &json!([])));
     let (code, answers, _) = call(&["EntityGetRequest", r#"{"entityId":"none"}"#]);
     assert_eq!((code, &answers[0]["success"]), (Some(1), &json!(false)));
-    for (arguments, told) in [
+    for (arguments, reported) in [
         (&["EntityGet", "{}"][..], "did you mean EntityGetRequest"),
         (&["EntityGetRequest", "{"], "not a JSON object"),
         (
@@ -355,7 +359,7 @@ async fn operations_can_be_called_from_the_command_line() {
     ] {
         let (code, _, error) = call(arguments);
         assert!(
-            code == Some(1) && (error.contains(told) || error.contains("invalid")),
+            code == Some(1) && (error.contains(reported) || error.contains("invalid")),
             "{arguments:?}: {error}"
         );
     }

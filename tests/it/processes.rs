@@ -391,7 +391,7 @@ async fn a_change_soon_arrives_at_another_process() {
         let acknowledged = Instant::now();
         next(&mut feed).await;
         waits.push(acknowledged.elapsed());
-        // The next one is not to be told of together with this one.
+        // The next one is not to be reported together with this one.
         tokio::time::sleep(Duration::from_millis(7)).await;
     }
     waits.sort_unstable();

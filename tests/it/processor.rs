@@ -111,7 +111,7 @@ async fn a_failing_processor_fails_the_request_and_nothing_is_kept() {
     let connection = server.connect().await;
     let member = Member::join(&server, &[]).await;
     let model = processed_model(&connection, json!([sync_processor("p", json!({}))])).await;
-    for (reply, told) in [
+    for (reply, reported) in [
         (
             json!({"success": false, "error": {"code": "X", "message": "no stock"}}),
             "no stock",
@@ -134,7 +134,7 @@ async fn a_failing_processor_fails_the_request_and_nothing_is_kept() {
             }
         );
         let expected =
-            format!("WORKFLOW_FAILED: processor p failed: processor dispatch failed: {told}");
+            format!("WORKFLOW_FAILED: processor p failed: processor dispatch failed: {reported}");
         assert_eq!(answer["error"]["message"], expected, "{reply}");
     }
     assert!(

@@ -51,7 +51,7 @@ fn item(id: &str, n: i32, transition: Option<&str>, if_match: Option<&str>) -> V
 }
 
 /// The events of a transaction on an entity, oldest first.
-async fn told(scene: &Scene, id: &str, transaction: &Value) -> Vec<Value> {
+async fn reported(scene: &Scene, id: &str, transaction: &Value) -> Vec<Value> {
     let mut events = scene.audited(id).await;
     events.retain(|event| event["transactionId"] == *transaction);
     events
@@ -76,7 +76,7 @@ fn assert_aborted(events: &[Value], name: &str, expected: &str, actual: &Value) 
 }
 
 #[tokio::test]
-async fn a_stale_item_of_a_collection_is_told_as_aborted_in_the_transaction_of_its_chunk() {
+async fn a_stale_item_of_a_collection_is_reported_as_aborted_in_the_transaction_of_its_chunk() {
     for (scene, _) in scenes().await {
         let good = scene.create(json!({"n": 1})).await;
         let plain = scene.create(json!({"n": 1})).await;
@@ -97,23 +97,23 @@ async fn a_stale_item_of_a_collection_is_told_as_aborted_in_the_transaction_of_i
         assert_eq!(failed.len(), 2);
         assert_eq!(failed[0]["error"]["code"], "ENTITY_MODIFIED");
         let transaction = &chunk["transactionId"];
-        let events = told(&scene, &plain, transaction).await;
+        let events = reported(&scene, &plain, transaction).await;
         assert_aborted(&events, "loopback", STALE, written);
-        let events = told(&scene, &named, transaction).await;
+        let events = reported(&scene, &named, transaction).await;
         let written = &before.1["meta"]["transactionId"];
         assert_aborted(&events, "STAY", "not even an id", written);
         // No version, and no row in the history.
         assert_eq!((scene.get(&plain).await, scene.get(&named).await), before);
         assert_eq!(scene.changes(&plain).await.len(), 1);
         assert_eq!(scene.changes(&named).await.len(), 1);
-        assert_eq!(told(&scene, &good, transaction).await.len(), 2);
+        assert_eq!(reported(&scene, &good, transaction).await.len(), 2);
         let last = scene.audited(&plain).await.pop().expect("an event");
         assert_eq!(last["eventType"], "TRANSITION_ABORTED");
     }
 }
 
 #[tokio::test]
-async fn a_chunk_of_which_every_item_is_stale_is_told_too() {
+async fn a_chunk_of_which_every_item_is_stale_is_reported_too() {
     for (scene, _) in scenes().await {
         let one = scene.create(json!({"n": 1})).await;
         let two = scene.create(json!({"n": 1})).await;
@@ -125,7 +125,7 @@ async fn a_chunk_of_which_every_item_is_stale_is_told_too() {
         assert_eq!(chunk["entityIds"], json!([]));
         for id in [&one, &two] {
             let written = scene.get(id).await["meta"]["transactionId"].clone();
-            let events = told(&scene, id, &chunk["transactionId"]).await;
+            let events = reported(&scene, id, &chunk["transactionId"]).await;
             assert_aborted(&events, "loopback", STALE, &written);
             assert_eq!(scene.changes(id).await.len(), 1);
         }
@@ -148,7 +148,7 @@ async fn a_stale_item_calls_no_processor_that_would_be_called_after_a_commit() {
         let call = calls.recv().await.expect("the call of the good one");
         assert_eq!(call.data()["n"], 2);
         assert!(calls.try_recv().is_err(), "and no other");
-        let events = told(&scene, &stale, &chunk["transactionId"]).await;
+        let events = reported(&scene, &stale, &chunk["transactionId"]).await;
         assert_aborted(&events, "GO", STALE, &written);
         assert_eq!(scene.state(&stale).await, "A");
         assert_eq!(scene.state(&good).await, "B");
@@ -156,7 +156,7 @@ async fn a_stale_item_calls_no_processor_that_would_be_called_after_a_commit() {
 }
 
 #[tokio::test]
-async fn an_item_that_became_stale_within_its_chunk_is_told_after_what_was_written() {
+async fn an_item_that_became_stale_within_its_chunk_is_reported_after_what_was_written() {
     let scene = Scene::of(workflow()).await;
     let id = scene.create(json!({"n": 1})).await;
     let read = scene.get(&id).await["meta"]["transactionId"].clone();
@@ -167,15 +167,15 @@ async fn an_item_that_became_stale_within_its_chunk_is_told_after_what_was_writt
     ]);
     let chunk = put_all(&scene, items).await;
     let transaction = &chunk["transactionId"];
-    let events = told(&scene, &id, transaction).await;
+    let events = reported(&scene, &id, transaction).await;
     assert_aborted(&events[2..], "loopback", read, transaction);
     assert_eq!(scene.changes(&id).await.len(), 2);
     assert_eq!(scene.get(&id).await["data"]["n"], 2);
 }
 
 #[tokio::test]
-async fn a_stale_single_write_is_told_in_the_profile_cyoda_only() {
-    for (scene, is_told) in scenes().await {
+async fn a_stale_single_write_is_reported_in_the_profile_cyoda_only() {
+    for (scene, is_reported) in scenes().await {
         let id = scene.create(json!({"n": 1})).await;
         let written = scene.get(&id).await["meta"]["transactionId"].clone();
         let before = scene.audited(&id).await.len();
@@ -187,7 +187,7 @@ async fn a_stale_single_write_is_told_in_the_profile_cyoda_only() {
         let said = merge.send("PATCH", &path, "{\"n\":2}").await;
         said.refused(412, "ENTITY_MODIFIED");
         let events = scene.audited(&id).await.split_off(before);
-        if is_told {
+        if is_reported {
             assert_eq!(events.len(), 4, "{events:?}");
             assert_aborted(&events[..2], "STAY", STALE, &written);
             assert_aborted(&events[2..], "loopback", STALE, &written);

@@ -37,7 +37,7 @@ async fn a_body_says_nothing_beside_the_document() {
             );
             assert!(
                 said.text.contains("the body is not JSON: "),
-                "what is told is told of the body: {}",
+                "what is reported is reported of the body: {}",
                 said.text
             );
         }
@@ -97,15 +97,15 @@ async fn a_list_is_no_object_whatever_it_would_say() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_told_of_the_body_that_was_sent() {
+async fn what_is_wrong_is_reported_of_the_body_that_was_sent() {
     let server = Server::start();
     let rest = server.rest();
-    rest.lock_model("told", r#"{"a":1}"#).await;
+    rest.lock_model("reported", r#"{"a":1}"#).await;
     for (path, body) in [
-        ("/api/entity/stats/told/1/query", r#"{"groupBy":[5]}"#),
+        ("/api/entity/stats/reported/1/query", r#"{"groupBy":[5]}"#),
         (
             "/api/entity/JSON",
-            r#"[{"model":{"name":"told"},"payload":"{}"}]"#,
+            r#"[{"model":{"name":"reported"},"payload":"{}"}]"#,
         ),
     ] {
         let said = rest.post(path, body).await;
@@ -113,7 +113,7 @@ async fn what_is_wrong_is_told_of_the_body_that_was_sent() {
         assert!(!said.text.contains(" column "), "{}", said.text);
     }
     let said = rest
-        .post("/api/entity/stats/told/1/query", "{\n\"groupBy\":")
+        .post("/api/entity/stats/reported/1/query", "{\n\"groupBy\":")
         .await;
     assert!(said.text.contains("at line 2 column 10"), "{}", said.text);
 }
@@ -182,7 +182,7 @@ async fn a_token_that_is_not_good_is_refused_on_every_path() {
 }
 
 #[tokio::test]
-async fn a_stale_version_is_told_after_what_is_wrong_with_the_document() {
+async fn a_stale_version_is_reported_after_what_is_wrong_with_the_document() {
     let server = Server::start();
     let rest = server.rest();
     rest.lock_model("stale", r#"{"a":1}"#).await;
@@ -250,7 +250,7 @@ async fn what_a_deletion_says_afterwards() {
         "{deleted}"
     );
     assert_eq!(created["entityId"], id.as_str());
-    // Ids are not told of a deletion of all (§3).
+    // A deletion of all does not return ids (§3).
     rest.create("odd", r#"{"a":1}"#).await;
     let gone = rest.delete("/api/entity/odd/1?verbose=true").await.ok();
     assert_eq!(
@@ -290,7 +290,7 @@ async fn a_failure_has_the_members_it_must() {
 }
 
 #[tokio::test]
-async fn what_a_view_says_wrongly_is_told_of_that() {
+async fn what_a_view_says_wrongly_is_reported_of_that() {
     let server = Server::start();
     let rest = server.rest();
     // Also where an export was sent back.
@@ -302,7 +302,7 @@ async fn what_a_view_says_wrongly_is_told_of_that() {
 }
 
 #[tokio::test]
-async fn what_is_the_same_of_all_is_told_once() {
+async fn what_is_the_same_of_all_is_reported_once() {
     let server = Server::start();
     let (rest, connection) = (server.rest(), server.connect().await);
     rest.lock_model("odd", r#"{"a":1}"#).await;

@@ -676,7 +676,7 @@ async fn paths_that_only_old_clients_use_work() {
 }
 
 #[tokio::test]
-async fn unknown_paths_and_methods_are_told_apart() {
+async fn unknown_paths_and_methods_are_distinguished() {
     let server = Server::start();
     let rest = server.rest();
     for path in [

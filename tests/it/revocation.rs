@@ -136,7 +136,7 @@ impl Streams {
     }
 }
 
-/// Something to be told of.
+/// Something to receive events about.
 async fn some_change(server: &Server) -> (Connection, Value) {
     let admin = iam::signed(&claims_of(TENANT, &["ROLE_ADMIN"]));
     let connection = connect(server, &admin).await;

@@ -239,12 +239,12 @@ struct World {
 impl World {
     async fn begin() -> Self {
         let outside = Outside::start().await;
-        let told: Vec<_> = SECRETS.iter().map(|(_, secret)| *secret).collect();
-        let told = told.join(" ");
+        let reported: Vec<_> = SECRETS.iter().map(|(_, secret)| *secret).collect();
+        let reported = reported.join(" ");
         outside.on("POST /echo", Behaviour::Echo);
-        let refusal = json!({"you sent": told, "also": {"escaped": told}});
+        let refusal = json!({"you sent": reported, "also": {"escaped": reported}});
         outside.on("POST /refuse", Behaviour::Json(402, refusal));
-        outside.on("POST /refuse-text", Behaviour::Text(500, told.clone()));
+        outside.on("POST /refuse-text", Behaviour::Text(500, reported.clone()));
         outside.on("POST /garbage", Behaviour::Garbage);
         let elsewhere = format!("{}/?key={}", outside.url(), SECRETS[3].1);
         outside.on("POST /redirect", Behaviour::Redirect(elsewhere));

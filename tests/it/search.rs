@@ -569,8 +569,8 @@ async fn whatever_search_begins_after_an_answer_sees_what_was_answered_also_unde
         for (n, count) in [(first, 0), (second, 1)] {
             let condition = simple("$.n", "EQUALS", json!(n)).to_string();
             let found = rest.post(path, condition).await;
-            let is_as_told = found.status == 200 && found.text.lines().count() == count;
-            assert!(is_as_told, "changed: {count} of {n}: {found:?}");
+            let is_as_reported = found.status == 200 && found.text.lines().count() == count;
+            assert!(is_as_reported, "changed: {count} of {n}: {found:?}");
         }
         let counted =
             json!({"groupBy": ["$.n"], "condition": simple("$.n", "EQUALS", json!(second))});

@@ -47,11 +47,11 @@ impl Watch {
         for (from, said) in &self.said {
             for (what, secret) in &self.secrets {
                 assert!(!secret.is_empty());
-                let is_told = said
+                let is_reported = said
                     .windows(secret.len())
                     .any(|part| part == secret.as_bytes());
                 assert!(
-                    !is_told,
+                    !is_reported,
                     "{what} is in {from}: {}",
                     String::from_utf8_lossy(said)
                 );
@@ -259,7 +259,7 @@ async fn work(watch: &mut Watch, server: &Server, bearer: &str) -> String {
     let connection: Connection = server.connect_as(&metadata).await;
     let member = Member::join_on(server.connect_as(&metadata).await, &[]).await;
     let workflow = processed_by(json!([sync_processor("p", json!({}))]));
-    // What is refused is told at the level of this log.
+    // Refusals are logged at this level.
     let nothing = json!({"requestId": "nothing"});
     connection.call("EventCancelRequest", nothing).await;
     let model = governed_model(&connection, "doc", json!({"n": 1}), workflow).await;

@@ -94,7 +94,7 @@ async fn a_member_that_leaves_during_a_segment_fails_the_run_for_good() {
         refused.refused(400, "WORKFLOW_FAILED");
         let entities = scene.entities().await;
         assert_eq!(state(&entities[0]["payload"]), "A");
-        // The caller was told, so nobody goes on with it.
+        // The caller has the answer, so nobody resumes it.
         let member = Member::join(&scene.server, &[]).await;
         let mut calls = member.record(|_| Reply::Nothing);
         let id = scene.create(json!({"n": 2})).await;
@@ -182,7 +182,7 @@ async fn a_request_that_is_cancelled_after_a_segment_runs_to_its_end() {
 }
 
 #[tokio::test]
-async fn every_segment_is_seen_and_all_of_them_are_told_as_one() {
+async fn every_segment_is_seen_and_all_of_them_are_reported_as_one() {
     let mut second = processor(SEGMENTED, json!({}));
     second["processors"][0]["name"] = json!("second");
     let scene = Scene::of(states(json!({
@@ -212,7 +212,7 @@ async fn every_segment_is_seen_and_all_of_them_are_told_as_one() {
     assert!(
         transactions
             .into_iter()
-            .all(|told| *told == made[0]["transactionId"]),
+            .all(|reported| *reported == made[0]["transactionId"]),
         "{events:?}"
     );
     assert_eq!(count(&events, "TRANSITION_MAKE"), 2);
@@ -300,11 +300,11 @@ async fn a_detached_processor_that_cannot_be_called_holds_nothing_up() {
     };
     let (made, ()) = tokio::join!(scene.connection.ok("EntityCreateRequest", new), serving);
     let warnings = made["warnings"].to_string();
-    for told in [
+    for reported in [
         "no compute member with the tags [nobody]",
         "DISPATCH_TIMEOUT",
     ] {
-        assert!(warnings.contains(told), "{warnings}");
+        assert!(warnings.contains(reported), "{warnings}");
     }
     let id = made["transactionInfo"]["entityIds"][0]
         .as_str()

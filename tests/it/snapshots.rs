@@ -155,8 +155,8 @@ async fn a_search_runs_on_its_own_and_its_result_is_read_in_pages_through_grpc()
         asked["snapshotId"] = json!(id);
         let (entities, end) = connection.all("SnapshotGetRequest", asked).await;
         assert_eq!(entities.len(), 10);
-        let told = json!({"number": 0, "size": 10, "totalElements": 25, "totalPages": 3});
-        assert_eq!(end["page"], told);
+        let reported = json!({"number": 0, "size": 10, "totalElements": 25, "totalPages": 3});
+        assert_eq!(end["page"], reported);
     }
     let mut seen = Vec::new();
     for number in 0..3 {
@@ -204,7 +204,7 @@ async fn a_search_runs_on_its_own_and_its_result_is_read_in_pages_through_grpc()
 }
 
 #[tokio::test]
-async fn the_same_is_told_in_the_words_of_rest() {
+async fn the_same_is_reported_in_the_words_of_rest() {
     let server = Server::start();
     let connection = server.connect().await;
     let rest = server.rest();
@@ -213,12 +213,12 @@ async fn the_same_is_told_in_the_words_of_rest() {
     let submitted = rest.post(path, everything().to_string()).await.ok();
     let id = submitted.as_str().expect("the id alone").to_owned();
     let state = ended(&connection, &id).await;
-    let told = rest
+    let reported = rest
         .get(&format!("/api/search/async/{id}/status"))
         .await
         .ok();
     assert_eq!(
-        told,
+        reported,
         json!({"searchJobStatus": "SUCCESSFUL", "createTime": state["createTime"], "entitiesCount": 1_500,
             "calculationTimeMillis": state["calculationTimeMillis"], "expirationDate": state["expirationDate"], "finishTime": state["finishTime"]})
     );
@@ -227,8 +227,8 @@ async fn the_same_is_told_in_the_words_of_rest() {
         rest.get(&path).await
     };
     let first = results("").await.ok();
-    let told = json!({"number": 0, "size": 1_000, "totalElements": 1_500, "totalPages": 2});
-    assert_eq!(first["page"], told);
+    let reported = json!({"number": 0, "size": 1_000, "totalElements": 1_500, "totalPages": 2});
+    assert_eq!(first["page"], reported);
     let content = first["content"].as_array().expect("a list");
     assert_eq!(content.len(), 1_000);
     assert_eq!(content[0]["type"], "ENTITY");
@@ -449,10 +449,10 @@ async fn a_cancelled_search_stops_at_once_and_has_no_result() {
         assert_eq!(answer["success"], true, "{answer}");
         assert_eq!(answer["status"]["status"], "CANCELLED");
         assert!(before.elapsed() < Duration::from_secs(5));
-        let told = status(&connection, id).await;
-        assert_eq!(told["status"], "CANCELLED");
-        assert_eq!(told["entitiesCount"], 0);
-        assert!(told["finishTime"].is_string());
+        let reported = status(&connection, id).await;
+        assert_eq!(reported["status"], "CANCELLED");
+        assert_eq!(reported["entitiesCount"], 0);
+        assert!(reported["finishTime"].is_string());
         assert_eq!(cannot_read(&connection, id).await, "BAD_REQUEST");
         assert_eq!(
             code(&cancel(&connection, id).await),
@@ -461,9 +461,9 @@ async fn a_cancelled_search_stops_at_once_and_has_no_result() {
     }
     let rest = server.rest();
     let path = format!("/api/search/async/{}/cancel", ids[2]);
-    let told =
+    let reported =
         json!({"isCancelled": true, "cancelled": true, "currentSearchJobStatus": "CANCELLED"});
-    assert_eq!(rest.put(&path, "").await.ok(), told);
+    assert_eq!(rest.put(&path, "").await.ok(), reported);
     assert_eq!(cannot_read(&connection, &ids[1]).await, "BAD_REQUEST");
     // The others are not held up.
     assert_eq!(ended(&connection, &ids[1]).await["status"], "SUCCESSFUL");

@@ -9,7 +9,7 @@ use crate::support::{
 
 const PATH: &str = "/api/entity/stats/sale/1/query";
 
-/// Sales in two regions, of which one is told as a number and one not at all.
+/// Sales in two regions, of which one is a number and one is missing.
 async fn sales(connection: &Connection) -> Value {
     let sample = json!({"region": "x", "qty": 1, "price": 1.5, "paid": true, "buyer": {"name": "x"}, "tags": ["x"]});
     let model = locked_model(connection, "sale", sample).await;
@@ -37,7 +37,7 @@ async fn entities_are_counted_and_added_up_by_what_they_hold() {
     let server = Server::start();
     let (connection, rest) = (server.connect().await, server.rest());
     let model = sales(&connection).await;
-    // Read as it is told: the parser is off by a digit.
+    // Compared as text: the parser is off by a digit.
     let deviation: Value = serde_json::from_str("14.142135623730951").expect("JSON");
     let key = |values: Value| -> Value {
         let pairs = values.as_object().expect("values").iter();
@@ -94,8 +94,8 @@ async fn entities_are_counted_and_added_up_by_what_they_hold() {
         ),
     ] {
         let said = rest.post(PATH, query.to_string()).await;
-        let told: Value = serde_json::from_str(&said.text).expect("JSON");
-        assert_eq!((said.status.as_u16(), &told), (200, &groups), "{query}");
+        let reported: Value = serde_json::from_str(&said.text).expect("JSON");
+        assert_eq!((said.status.as_u16(), &reported), (200, &groups), "{query}");
         let mut payload = query.clone();
         payload["model"] = model.clone();
         let answer = connection.ok("EntityStatsQueryRequest", payload).await;
@@ -104,7 +104,7 @@ async fn entities_are_counted_and_added_up_by_what_they_hold() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_a_query_is_told_in_order() {
+async fn what_is_wrong_with_a_query_is_reported_in_order() {
     let server = Server::with(&[("CYODA_STATS_GROUP_MAX", "3")]);
     let (connection, rest) = (server.connect().await, server.rest());
     sales(&connection).await;
@@ -272,14 +272,14 @@ async fn a_transaction_counts_its_own_changes_unless_it_asks_for_a_time() {
             let mut past = query;
             past["pointInTime"] = json!(then);
             let past = joined("EntityStatsQueryRequest", past).await;
-            let told = |answer: &Value| {
+            let reported = |answer: &Value| {
                 let groups = answer["buckets"].as_array().expect("groups").iter();
-                let told: Vec<_> = groups
+                let reported: Vec<_> = groups
                     .map(|group| format!("{}={}", group["groupKey"][0]["value"], group["count"]))
                     .collect();
-                told.join(" ")
+                reported.join(" ")
             };
-            Reply::Data(json!({"n": 1, "now": told(&now), "then": told(&past)}))
+            Reply::Data(json!({"n": 1, "now": reported(&now), "then": reported(&past)}))
         }
     });
     let id = create(&connection, &doc, json!({"n": 1})).await;

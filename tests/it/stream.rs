@@ -236,7 +236,7 @@ async fn a_bad_request_is_answered_and_never_ends_the_stream() {
         "UNKNOWN_EVENT_TYPE"
     );
     // Types and bytes that are not even events.
-    for (frame, told) in [
+    for (frame, reported) in [
         (frame_of_type("NoSuchRequest", "u1"), "UNKNOWN_EVENT_TYPE"),
         (Frame(vec![0xff; 9].into()), "BAD_REQUEST"),
         (not_utf8("u2"), "BAD_REQUEST"),
@@ -245,7 +245,7 @@ async fn a_bad_request_is_answered_and_never_ends_the_stream() {
         let ack = connection.unasked().await.expect("an acknowledgement");
         assert_eq!(
             (ack.kind, code(&payload_of(&ack)).as_str()),
-            (EventType::EventAckResponse, told)
+            (EventType::EventAckResponse, reported)
         );
     }
     // An id is needed, and one that is not in use.
@@ -428,7 +428,7 @@ async fn answers_of_a_member_get_through_whatever_else_waits_on_its_stream() {
         processed_by(json!([sync_processor("p", json!({}))])),
     )
     .await;
-    // All of them wait for this member's answers; those beyond the queue are told to come again.
+    // All of them wait for this member's answers; those beyond the queue are asked to retry.
     let asked: Vec<_> = (0..60)
         .map(|n| {
             request(

@@ -31,7 +31,7 @@ fn member<'a>(event: &'a Value, name: &str) -> &'a str {
 }
 
 /// `TYPE state` of each event, or `TYPE -` of one without a state.
-fn told(events: &[Value]) -> Vec<String> {
+fn reported(events: &[Value]) -> Vec<String> {
     let line = |event: &Value| format!("{} {}", member(event, "eventType"), member(event, "state"));
     events.iter().map(line).collect()
 }
@@ -76,7 +76,7 @@ async fn an_armed_timer_has_the_settled_state_and_its_time_in_milliseconds() {
     let id = scene.create(json!({"n": 1})).await;
     let events = scene.audited(&id).await;
     assert_eq!(
-        told(&events),
+        reported(&events),
         [
             "STATE_MACHINE_START -",
             "WORKFLOW_FOUND -",
@@ -96,7 +96,7 @@ async fn an_armed_timer_has_the_settled_state_and_its_time_in_milliseconds() {
 }
 
 #[tokio::test]
-async fn a_timer_with_a_delay_is_told_as_fired_where_the_cascade_has_settled() {
+async fn a_timer_with_a_delay_is_reported_as_fired_where_the_cascade_has_settled() {
     let scene = Scene::of(states(json!({
         "A": [after(100, "GO", "B", json!({})), after(60_000, "OTHER", "X", json!({}))],
         "B": [automated("ON", "C", json!({}))],
@@ -106,7 +106,7 @@ async fn a_timer_with_a_delay_is_told_as_fired_where_the_cascade_has_settled() {
     scene.reaches(&id, "C").await;
     let events = newest(&scene, &id).await;
     assert_eq!(
-        told(&events),
+        reported(&events),
         [
             "STATE_MACHINE_START A",
             "TRANSITION_MAKE A",
@@ -140,7 +140,7 @@ async fn a_cancelled_timer_has_the_state_that_the_entity_left() {
     let id = scene.create(json!({"n": 1})).await;
     scene.put(&id, "LEAVE", json!({"n": 2})).await.ok();
     assert_eq!(
-        told(&newest(&scene, &id).await),
+        reported(&newest(&scene, &id).await),
         [
             "STATE_MACHINE_START A",
             "TRANSITION_MAKE A",
@@ -152,7 +152,7 @@ async fn a_cancelled_timer_has_the_state_that_the_entity_left() {
 }
 
 #[tokio::test]
-async fn a_timer_whose_time_a_function_computes_is_told_like_any_other() {
+async fn a_timer_whose_time_a_function_computes_is_reported_like_any_other() {
     let scene = Scene::of(states(json!({"A": [asked("GO", "B")], "B": []}))).await;
     let member = Member::join(&scene.server, &["clock"]).await;
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
@@ -173,7 +173,7 @@ async fn a_timer_whose_time_a_function_computes_is_told_like_any_other() {
         scene.reaches(&id, "B").await;
         let events = scene.audited(&id).await;
         assert_eq!(
-            told(&events)[2..],
+            reported(&events)[2..],
             [
                 "SCHEDULED_TRANSITION_ARM A",
                 "STATE_MACHINE_FINISH A",
@@ -194,7 +194,7 @@ async fn a_timer_whose_time_a_function_computes_is_told_like_any_other() {
 }
 
 #[tokio::test]
-async fn a_timer_that_a_processor_set_is_told_like_any_other() {
+async fn a_timer_that_a_processor_set_is_reported_like_any_other() {
     let scene = Scene::of(states(json!({
         "A": [manual("GO", "B", sets(50, "timeout"))],
         "B": [manual("timeout", "C", json!({})), manual("LEAVE", "X", json!({}))],
@@ -208,7 +208,7 @@ async fn a_timer_that_a_processor_set_is_told_like_any_other() {
     assert_eq!(armed["state"], "B");
     assert!(armed["data"]["scheduledTime"].is_i64(), "{armed}");
     assert_eq!(
-        told(&newest(&scene, &id).await),
+        reported(&newest(&scene, &id).await),
         [
             "STATE_MACHINE_START B",
             "TRANSITION_MAKE B",
@@ -219,7 +219,7 @@ async fn a_timer_that_a_processor_set_is_told_like_any_other() {
 }
 
 #[tokio::test]
-async fn a_fire_that_commits_a_part_before_a_call_is_told_as_fired_at_its_end() {
+async fn a_fire_that_commits_a_part_before_a_call_is_reported_as_fired_at_its_end() {
     let scene = Scene::of(states(json!({
         "A": [after(50, "GO", "B", processor("COMMIT_BEFORE_DISPATCH", json!({})))],
         "B": [automated("ON", "C", processor("COMMIT_BEFORE_DISPATCH", json!({})))],
@@ -232,7 +232,7 @@ async fn a_fire_that_commits_a_part_before_a_call_is_told_as_fired_at_its_end() 
     let events = scene.audited(&id).await;
     let fire = &events[events.len() - 9..];
     assert_eq!(
-        told(fire),
+        reported(fire),
         [
             "STATE_MACHINE_START A",
             "PAUSE_FOR_PROCESSING A",
@@ -250,7 +250,7 @@ async fn a_fire_that_commits_a_part_before_a_call_is_told_as_fired_at_its_end() 
 }
 
 #[tokio::test]
-async fn a_fire_that_a_restart_completes_is_told_as_fired_once() {
+async fn a_fire_that_a_restart_completes_is_reported_as_fired_once() {
     let settings = [("CYODA_SCHEDULER_REDISPATCH_BACKOFF", "50ms")];
     let workflow = states(json!({
         "A": [after(50, "GO", "B", processor("COMMIT_BEFORE_DISPATCH", json!({})))], "B": []}));
@@ -264,16 +264,16 @@ async fn a_fire_that_a_restart_completes_is_told_as_fired_once() {
     let _calls = member.record(|_| Reply::Nothing);
     scene.reaches(&id, "B").await;
     let events = scene.audited(&id).await;
-    let told = told(&events);
+    let reported = reported(&events);
     assert_eq!(
-        told[told.len() - 2..],
+        reported[reported.len() - 2..],
         ["SCHEDULED_TRANSITION_FIRE B", "STATE_MACHINE_FINISH B"]
     );
     only(&events, "SCHEDULED_TRANSITION_FIRE");
 }
 
 #[tokio::test]
-async fn a_timer_whose_criterion_is_false_is_told_by_one_event_with_the_state() {
+async fn a_timer_whose_criterion_is_false_is_reported_by_one_event_with_the_state() {
     let mut workflow = states(json!({
         "A": [after(50, "GO", "B", json!({})), manual("LEAVE", "B", json!({}))], "B": []}));
     workflow["states"]["A"]["transitions"][0]["criterion"] =
@@ -285,7 +285,7 @@ async fn a_timer_whose_criterion_is_false_is_told_by_one_event_with_the_state() 
     let id = scene.create(json!({"n": 1})).await;
     let events = until(&scene, &id, "TRANSITION_NOT_MATCH_CRITERION").await;
     assert_eq!(
-        told(&events),
+        reported(&events),
         [
             "STATE_MACHINE_START -",
             "WORKFLOW_FOUND -",
@@ -302,7 +302,7 @@ async fn a_timer_whose_criterion_is_false_is_told_by_one_event_with_the_state() 
 }
 
 #[tokio::test]
-async fn a_timer_that_expires_is_told_by_one_event_with_the_state() {
+async fn a_timer_that_expires_is_reported_by_one_event_with_the_state() {
     let mut late = states(json!({"A": [after(100, "GO", "B", json!({}))], "B": []}));
     late["states"]["A"]["transitions"][0]["schedule"]["timeoutMs"] = json!(0);
     let server = Server::on_disk(&[("CYODA_SCHEDULER_EXPIRY_GRACE", "0ms")]);
@@ -312,7 +312,7 @@ async fn a_timer_that_expires_is_told_by_one_event_with_the_state() {
     scene.restart().await;
     let events = until(&scene, &id, "SCHEDULED_TRANSITION_EXPIRE").await;
     assert_eq!(
-        told(&events)[2..],
+        reported(&events)[2..],
         [
             "SCHEDULED_TRANSITION_ARM A",
             "STATE_MACHINE_FINISH A",
@@ -330,7 +330,7 @@ async fn a_timer_that_is_over_before_it_begins_expires_in_the_run_that_would_arm
     let id = scene.create(json!({"n": 1})).await;
     let events = scene.audited(&id).await;
     assert_eq!(
-        told(&events)[2..],
+        reported(&events)[2..],
         ["SCHEDULED_TRANSITION_EXPIRE A", "STATE_MACHINE_FINISH A"]
     );
 }
@@ -353,7 +353,7 @@ async fn every_event_of_an_entity_that_exists_has_its_state_also_before_a_call_i
     said.refused(400, "WORKFLOW_FAILED");
     let events = scene.audited(&id).await;
     assert_eq!(
-        told(&events)[3..],
+        reported(&events)[3..],
         [
             "STATE_MACHINE_START A",
             "PAUSE_FOR_PROCESSING A",

@@ -37,9 +37,9 @@ async fn pass(scene: &Scene) {
     scene.reaches(&marker, "B").await;
 }
 
-fn has_warned(scene: &Scene, told: &str) -> bool {
+fn has_warned(scene: &Scene, reported: &str) -> bool {
     let log = scene.server.log.lock().expect("no panic");
-    log.iter().any(|line| line.contains(told))
+    log.iter().any(|line| line.contains(reported))
 }
 
 #[tokio::test]

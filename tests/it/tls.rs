@@ -188,7 +188,7 @@ async fn shown(address: SocketAddr, files: &Files) -> CertificateDer<'static> {
     shown.first().expect("one").clone().into_owned()
 }
 
-/// Who asks REST over a connection is told who it is.
+/// REST answers who the caller of a connection is.
 async fn account<S>(stream: S) -> Result<(StatusCode, Value), hyper::Error>
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
@@ -232,15 +232,15 @@ async fn both_doors_speak_tls_and_nothing_else() {
     let files = Files::new();
     let server = files.server();
     let connection = Connection::on(files.grpc(&server, None).await.expect("TLS"), &[]).await;
-    let told = whoami(&connection).await;
+    let reported = whoami(&connection).await;
     let stream = handshake(server.http, files.client(None), &["h2", "http/1.1"])
         .await
         .expect("TLS");
     assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"http/1.1"[..]));
-    let (status, told_by_rest) = account(stream).await.expect("an answer");
+    let (status, reported_by_rest) = account(stream).await.expect("an answer");
     assert_eq!(
-        (status, &told_by_rest["userAccountInfo"]["userId"]),
-        (StatusCode::OK, &told)
+        (status, &reported_by_rest["userAccountInfo"]["userId"]),
+        (StatusCode::OK, &reported)
     );
     // Neither speaks the other's protocol, and no client is kept that speaks neither.
     for (address, protocol) in [(server.http, "h2"), (server.grpc, "http/1.1")] {
@@ -294,14 +294,14 @@ async fn new_files_are_used_from_then_on_and_open_connections_stay() {
     }
     whoami(&connection).await;
 
-    // A key that belongs to another certificate is told of, and changes nothing.
+    // A key that belongs to another certificate is reported, and changes nothing.
     files.write("server.key", &files.authority.certifies("localhost").key);
     server.signal("-HUP");
     logged(&server, "the previous ones stay in use").await;
     assert_eq!(shown(server.grpc, &files).await, expected);
     whoami(&connection).await;
 
-    // Told to look, it looks at once.
+    // Reported to look, it looks at once.
     let third = files.authority.certifies("localhost");
     files.put(&third);
     server.signal("-HUP");
@@ -357,13 +357,13 @@ async fn where_clients_need_a_certificate_only_that_of_their_authority_will_do()
                 Ok(mut stream) => stream.read_u8().await.map(|_| ()),
                 Err(error) => Err(error),
             };
-            let told = refused.expect_err("no connection").to_string();
+            let reported = refused.expect_err("no connection").to_string();
             let expected = if shows.is_none() {
                 "CertificateRequired"
             } else {
                 "UnknownCA"
             };
-            assert!(told.contains(expected), "{told}");
+            assert!(reported.contains(expected), "{reported}");
         }
         let called = async {
             let mut client = files.grpc(&server, shows.as_ref()).await.map_err(drop)?;
@@ -510,19 +510,19 @@ fn files_that_are_of_no_use_end_the_start_with_what_to_do() {
         if !name.is_empty() {
             settings.push((setting, files.path(name)));
         }
-        let (code, told) = run(files.folder.path(), &settings, &[]);
-        assert_eq!(code, Some(1), "{setting} {name}: {told}");
-        assert!(told.contains(advice), "{setting} {name}: {told}");
+        let (code, reported) = run(files.folder.path(), &settings, &[]);
+        assert_eq!(code, Some(1), "{setting} {name}: {reported}");
+        assert!(reported.contains(advice), "{setting} {name}: {reported}");
         assert!(
-            name.is_empty() || told.contains(&format!("{setting}={}", files.path(name))),
-            "{told}"
+            name.is_empty() || reported.contains(&format!("{setting}={}", files.path(name))),
+            "{reported}"
         );
     }
     let alone = [(clients, files.path("ca.pem"))];
-    let (code, told) = run(files.folder.path(), &alone, &[]);
+    let (code, reported) = run(files.folder.path(), &alone, &[]);
     assert!(
-        code == Some(1) && told.contains(&format!("needs {cert} and {key}")),
-        "{told}"
+        code == Some(1) && reported.contains(&format!("needs {cert} and {key}")),
+        "{reported}"
     );
 }
 
@@ -557,10 +557,10 @@ async fn commands_speak_tls_with_a_service_that_does() {
         (&number, &["--tls-ca", "ca.pem", "--tls-name", "localhost"]),
         (&closed, &shown),
     ] {
-        let (code, told) = ask(address, more);
+        let (code, reported) = ask(address, more);
         assert!(
-            code == Some(0) && told.contains("userAccountInfo"),
-            "{address} {more:?}: {told}"
+            code == Some(0) && reported.contains("userAccountInfo"),
+            "{address} {more:?}: {reported}"
         );
     }
     for (address, more, advice) in [
@@ -587,10 +587,10 @@ async fn commands_speak_tls_with_a_service_that_does() {
             "is neither HOST:PORT nor https://HOST:PORT",
         ),
     ] {
-        let (code, told) = ask(address, more);
+        let (code, reported) = ask(address, more);
         assert!(
-            code == Some(1) && told.contains(advice),
-            "{address} {more:?}: {told}"
+            code == Some(1) && reported.contains(advice),
+            "{address} {more:?}: {reported}"
         );
     }
     // On the machine of the service its own settings are enough.
@@ -600,11 +600,11 @@ async fn commands_speak_tls_with_a_service_that_does() {
         "server.pem",
         &format!("{}{}", read(folder, "server.pem"), files.authority.pem),
     );
-    let (code, told) = run(folder, &settings, &["members"]);
-    assert_eq!(code, Some(0), "{told}");
+    let (code, reported) = run(folder, &settings, &["members"]);
+    assert_eq!(code, Some(0), "{reported}");
     settings.push(("CYODA_ADMIN_PORT", server.admin.port().to_string()));
-    let (code, told) = run(folder, &settings, &["health"]);
-    assert!(code == Some(0) && told.contains("ready"), "{told}");
+    let (code, reported) = run(folder, &settings, &["health"]);
+    assert!(code == Some(0) && reported.contains("ready"), "{reported}");
 }
 
 fn read(folder: &Path, name: &str) -> String {

@@ -102,10 +102,10 @@ async fn a_client_gets_a_token_and_is_who_it_says_at_every_door() {
     // The same bearer on a stream, where it may join as a member.
     let bearer = format!("Bearer {token}");
     let connection = server.connect_as(&[("authorization", &bearer)]).await;
-    let told = connection.ok("AccountGetRequest", json!({})).await;
+    let reported = connection.ok("AccountGetRequest", json!({})).await;
     assert_eq!(
-        told["userAccountInfo"]["legalEntity"]["id"], "acme",
-        "{told}"
+        reported["userAccountInfo"]["legalEntity"]["id"], "acme",
+        "{reported}"
     );
     crate::support::locked_model(&connection, "parcel", json!({"a": 1})).await;
     // Service, because a client is no person (§9).
@@ -425,7 +425,7 @@ async fn mocked_it_gives_a_token_for_anything_and_has_no_keys() {
 }
 
 #[test]
-fn what_cannot_be_is_told_at_start_with_what_to_do() {
+fn what_cannot_be_is_reported_at_start_with_what_to_do() {
     let folder = tempfile::tempdir().expect("a folder");
     let jwt = ("CYODA_IAM_MODE", "jwt");
     for (settings, says) in [

@@ -11,13 +11,13 @@ use crate::support::{
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Waits for a signal, and shows what it was given and told.
+/// Waits for a signal, and shows what it was given and received.
 const FULFILMENT: &str = r#"
 kind: Workflow
 name: fulfilment
 version: "1"
 idempotency: optional
-output: '{"input": "$.input", "told": "$.steps._start.output"}'
+output: '{"input": "$.input", "reported": "$.steps._start.output"}'
 start:
   waitForSignal: {type: go}
   transitions: {success: flo.Completed}
@@ -118,7 +118,7 @@ async fn a_transition_starts_a_run_in_its_commit_and_another_one_signals_it() {
             "input": {
                 "entity": {"id": id, "model": model, "state": "OPEN", "data": {"total": 20.5}},
                 "transition": "pay"},
-            "told": {"of": 20.5, "by": "me"}})
+            "reported": {"of": 20.5, "by": "me"}})
     );
     let others = runs_of(&connection, &other).await;
     let waiting = comes_to(&connection, &others[0]["runId"], "waiting").await;
@@ -270,7 +270,7 @@ async fn a_run_that_was_started_in_the_same_commit_is_signalled_too() {
     let runs = runs_of(&connection, id).await;
     assert_eq!(runs.len(), 1);
     let ended = comes_to(&connection, &runs[0]["runId"], "completed").await;
-    assert_eq!(ended["output"]["told"], "OPEN");
+    assert_eq!(ended["output"]["reported"], "OPEN");
 }
 
 #[tokio::test]
@@ -298,7 +298,7 @@ async fn timers_take_transitions_that_start_and_signal_runs() {
     };
     let run = timeout(PATIENCE, started).await.expect("a run");
     let ended = comes_to(&connection, &run, "completed").await;
-    assert_eq!(ended["output"]["told"], "late");
+    assert_eq!(ended["output"]["reported"], "late");
 }
 
 #[tokio::test]
@@ -447,11 +447,11 @@ async fn audit_and_explanations_show_these_processors() {
     take(&connection, &id, "pay").await;
     let paid = transaction(&connection, &id).await;
     let past = json!({"entityId": id, "transactionId": paid});
-    let told = connection.ok("WorkflowExplainRequest", past).await;
+    let reported = connection.ok("WorkflowExplainRequest", past).await;
     assert_eq!(
-        told["runs"][0]["steps"][0]["calls"],
+        reported["runs"][0]["steps"][0]["calls"],
         json!(["a run started by processor fulfil"]),
-        "{told}"
+        "{reported}"
     );
     take(&connection, &id, "ship").await;
     let audit = json!({"entityId": id, "limit": 1000});
@@ -474,12 +474,12 @@ async fn audit_and_explanations_show_these_processors() {
         "DONE": {}}});
     let model = governed_model(&connection, "auto", json!({"n": 1}), workflow).await;
     let supposed = json!({"model": model, "data": {"n": 1}});
-    let told = connection.ok("WorkflowExplainRequest", supposed).await;
-    assert_eq!(told["runs"][0]["settled"], "DONE", "{told}");
+    let reported = connection.ok("WorkflowExplainRequest", supposed).await;
+    assert_eq!(reported["runs"][0]["settled"], "DONE", "{reported}");
     assert_eq!(
-        told["runs"][0]["steps"][0]["calls"],
+        reported["runs"][0]["steps"][0]["calls"],
         json!(["a run started by processor fulfil"]),
-        "{told}"
+        "{reported}"
     );
     let page = connection.ok("RunsGetRequest", json!({})).await;
     let count = page["items"].as_array().map(Vec::len);

@@ -285,7 +285,7 @@ async fn clocks_may_differ_and_nothing_else() {
         ("no text", theirs(&with("sub", json!(1)))),
         ("no list", theirs(&with("user_roles", json!("ROLE_ADMIN")))),
         ("large", theirs(&with("more", json!("x".repeat(8 << 10))))),
-        // That of another tenant, and untrusted besides: only that is told.
+        // That of another tenant, and untrusted besides: the answer reports only that.
         (
             "both",
             theirs(&{
@@ -537,7 +537,7 @@ async fn a_tenant_knows_nothing_of_the_keys_of_others() {
         known.refused(404, "TRUSTED_KEY_NOT_FOUND");
         assert_eq!(known.text.replace(NAME, "none"), unknown.text);
     }
-    // A name is one key's, whoever asks: that alone is told.
+    // A name is one key's, no matter who asks: the answer says only that.
     let taken = register(&other, NAME, json!({})).await;
     taken.refused(409, "KEY_OWNED_BY_DIFFERENT_TENANT");
     assert_eq!(listed(&one).await, [(NAME.to_owned(), true)]);
@@ -593,17 +593,21 @@ async fn keys_live_by_events_as_by_paths() {
     let key = connection
         .ok("TrustedKeyRegisterRequest", wanted(NAME, more))
         .await;
-    let told = connection.ok("TrustedKeysGetRequest", json!({})).await;
-    let told = &told["trustedKeys"][0];
+    let reported = connection.ok("TrustedKeysGetRequest", json!({})).await;
+    let reported = &reported["trustedKeys"][0];
     assert_eq!(
-        (&told["issuers"], &told["audience"], &told["legalEntityId"]),
+        (
+            &reported["issuers"],
+            &reported["audience"],
+            &reported["legalEntityId"]
+        ),
         (
             &json!(["https://idp.example"]),
             &json!("client"),
             &json!(iam::TENANT)
         )
     );
-    for (member, value) in told.as_object().expect("an object") {
+    for (member, value) in reported.as_object().expect("an object") {
         assert_eq!(key[member], *value, "{member}");
     }
     let one = json!({"keyId": NAME});

@@ -109,9 +109,9 @@ async fn of_sixty_four_creates_with_one_key_one_succeeds_over_rest() {
     for said in refused {
         let problem = said.refused(409, "UNIQUE_VIOLATION");
         assert_eq!(problem["properties"]["retryable"], Value::Null, "{problem}");
-        let told = format!("entity {holder} has $.org.code = \"a\", $.n = 1, too");
+        let reported = format!("entity {holder} has $.org.code = \"a\", $.n = 1, too");
         let detail = problem["detail"].as_str().expect("a text");
-        assert!(detail.contains(&told), "{detail}");
+        assert!(detail.contains(&reported), "{detail}");
     }
 }
 

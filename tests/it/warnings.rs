@@ -29,7 +29,7 @@ fn asked(name: &str) -> Value {
 }
 
 /// The code of a failure, and its warnings with what is the same each time.
-fn told(answer: &Value) -> (String, Vec<String>) {
+fn reported(answer: &Value) -> (String, Vec<String>) {
     assert_eq!(answer["success"], false, "{answer}");
     let warnings = answer["warnings"].as_array();
     let text = |warning: &Value| {
@@ -81,18 +81,24 @@ async fn a_failing_processor_and_those_before_it_warn_on_every_in_band_api() {
     let new = new_entity(&model, &json!({"n": 0}));
     let expected = failed("WORKFLOW_FAILED", OF_STAGE);
     let kind = "EntityCreateRequest";
-    assert_eq!(told(&connection.call(kind, new.clone()).await), expected);
+    assert_eq!(
+        reported(&connection.call(kind, new.clone()).await),
+        expected
+    );
 
     let event = request(kind, "r1", new.clone());
     let answered = connection.unary("entityManage", event, &[]).await;
-    assert_eq!(told(&payload_of(&answered.expect("an event"))), expected);
+    assert_eq!(
+        reported(&payload_of(&answered.expect("an event"))),
+        expected
+    );
 
     let many = json!({"dataFormat": "JSON", "payloads": [new["payload"]]});
     let event = request("EntityCreateCollectionRequest", "r2", many);
     let answered = connection.streaming("entityManageCollection", event, &[]);
     let answered = answered.await.expect("events");
     assert_eq!(answered.len(), 1);
-    assert_eq!(told(&payload_of(&answered[0])), expected);
+    assert_eq!(reported(&payload_of(&answered[0])), expected);
 
     let mut data = new.clone();
     data["id"] = json!("r3");
@@ -101,7 +107,7 @@ async fn a_failing_processor_and_those_before_it_warn_on_every_in_band_api() {
     let rest = server.rest();
     let structured = rest.with("content-type", "application/cloudevents+json");
     let said = structured.post("/api/events", event.to_string()).await;
-    assert_eq!(told(&said.json()["data"]), expected);
+    assert_eq!(reported(&said.json()["data"]), expected);
 
     // The answers of REST stay without.
     let said = rest.post("/api/entity/JSON/doc/1", "{\"n\":0}").await;
@@ -118,16 +124,16 @@ async fn a_failing_update_and_a_failing_transition_warn() {
     let update = json!({"dataFormat": "JSON", "payload": change});
     let expected = failed("WORKFLOW_FAILED", OF_STAGE);
     let answer = connection.call("EntityUpdateRequest", update).await;
-    assert_eq!(told(&answer), expected);
+    assert_eq!(reported(&answer), expected);
     let payload = json!({"entityId": id, "patch": {"n": 0}, "transition": "AGAIN", "ifMatch": "*"});
     let patch = json!({"patchFormat": "MERGE_PATCH", "payload": payload});
     let answer = connection.call("EntityPatchRequest", patch).await;
-    assert_eq!(told(&answer), expected);
+    assert_eq!(reported(&answer), expected);
     let plain = locked_model(&connection, "plain", json!({"n": 1})).await;
     let other = create(&connection, &plain, json!({"n": 1})).await;
     let nowhere = json!({"entityId": other, "transition": "NOWHERE"});
     let answer = connection.call("EntityTransitionRequest", nowhere).await;
-    assert_eq!(told(&answer), failed("TRANSITION_NOT_FOUND", &[]));
+    assert_eq!(reported(&answer), failed("TRANSITION_NOT_FOUND", &[]));
 }
 
 #[tokio::test]
@@ -148,7 +154,7 @@ async fn a_member_that_does_not_answer_leaves_the_warnings_of_those_before_it() 
     let new = new_entity(&model, &json!({"n": 1}));
     let (answer, ()) = tokio::join!(connection.call("EntityCreateRequest", new), serving);
     assert_eq!(
-        told(&answer),
+        reported(&answer),
         failed("WORKFLOW_FAILED", &["processor first: careful"])
     );
 }
@@ -169,7 +175,7 @@ async fn a_failing_criterion_warns_and_so_does_one_that_says_no() {
         let change = json!({"entityId": id, "data": {"n": n}, "transition": "GO"});
         let update = json!({"dataFormat": "JSON", "payload": change});
         let answer = connection.call("EntityUpdateRequest", update).await;
-        assert_eq!(told(&answer), failed("WORKFLOW_FAILED", &[warning]));
+        assert_eq!(reported(&answer), failed("WORKFLOW_FAILED", &[warning]));
     }
 }
 
@@ -213,7 +219,7 @@ async fn a_failing_detached_processor_warns_with_its_own_words_too() {
     }));
     let new = new_entity(&model, &json!({"n": 1}));
     let answer = connection.call("EntityCreateRequest", new).await;
-    let (_, warnings) = told(&answer);
+    let (_, warnings) = reported(&answer);
     assert_eq!(warnings.len(), 2, "{answer}");
     assert_eq!(warnings[0], "processor aside: odd");
     assert!(warnings[1].contains("aside failed"), "{answer}");
@@ -234,7 +240,7 @@ async fn the_items_of_a_collection_warn_up_to_the_one_that_failed() {
     let kind = "EntityCreateCollectionRequest";
     let expected = [&[BUILT_IN], OF_STAGE].concat();
     let answer = connection.call(kind, request.clone()).await;
-    assert_eq!(told(&answer), failed("WORKFLOW_FAILED", &expected));
+    assert_eq!(reported(&answer), failed("WORKFLOW_FAILED", &expected));
 
     // With windows, those before the failing one are committed, and the answer is of all.
     request["chunkSize"] = json!(2);
@@ -254,7 +260,7 @@ async fn the_items_of_a_collection_warn_up_to_the_one_that_failed() {
     let answer = connection
         .call("EntityUpdateCollectionRequest", request)
         .await;
-    assert_eq!(told(&answer), failed("WORKFLOW_FAILED", OF_STAGE));
+    assert_eq!(reported(&answer), failed("WORKFLOW_FAILED", OF_STAGE));
 }
 
 #[tokio::test]
@@ -272,8 +278,8 @@ async fn a_write_that_fails_at_its_commit_warns_of_the_built_in_workflow() {
     create(&connection, &model, json!({"n": 1})).await;
     let new = new_entity(&model, &json!({"n": 1}));
     let answer = connection.call("EntityCreateRequest", new.clone()).await;
-    assert_eq!(told(&answer), failed("UNIQUE_VIOLATION", &[BUILT_IN]));
+    assert_eq!(reported(&answer), failed("UNIQUE_VIOLATION", &[BUILT_IN]));
     let many = json!({"dataFormat": "JSON", "payloads": [new["payload"]]});
     let answer = connection.call("EntityCreateCollectionRequest", many).await;
-    assert_eq!(told(&answer), failed("UNIQUE_VIOLATION", &[BUILT_IN]));
+    assert_eq!(reported(&answer), failed("UNIQUE_VIOLATION", &[BUILT_IN]));
 }

@@ -208,7 +208,7 @@ async fn a_named_transition_needs_its_guard_which_sees_the_new_data() {
         (state(&moved), &moved["meta"]["transitionForLatestSave"]),
         ("B", &json!("M"))
     );
-    for (transition, told) in [
+    for (transition, reported) in [
         ("M", "is not defined in state `B`"),
         ("NOPE", "is not defined in state `B`"),
     ] {
@@ -220,7 +220,7 @@ async fn a_named_transition_needs_its_guard_which_sees_the_new_data() {
             .await;
         let message = answer["error"]["message"].as_str().expect("a message");
         assert!(
-            message.starts_with("TRANSITION_NOT_FOUND: ") && message.contains(told),
+            message.starts_with("TRANSITION_NOT_FOUND: ") && message.contains(reported),
             "{message}"
         );
     }
@@ -407,7 +407,7 @@ async fn what_is_exported_is_what_was_imported_without_what_says_nothing() {
 }
 
 #[tokio::test]
-async fn every_fault_of_a_definition_is_told_with_its_place() {
+async fn every_fault_of_a_definition_is_reported_with_its_place() {
     let server = Server::start();
     let connection = server.connect().await;
     let model = locked_model(&connection, "doc", json!({"n": 1})).await;
@@ -415,7 +415,7 @@ async fn every_fault_of_a_definition_is_told_with_its_place() {
     let processor = |processor: Value| {
         with(json!({"name": "t", "next": "A", "manual": true, "processors": [processor]}))
     };
-    for (workflow, told) in [
+    for (workflow, reported) in [
         (
             json!({"name": "w", "initialState": "Z", "states": {"A": {}}}),
             "`initialState` is `Z`",
@@ -529,7 +529,7 @@ async fn every_fault_of_a_definition_is_told_with_its_place() {
             .await;
         let message = answer["error"]["message"].as_str().expect("a message");
         assert!(
-            message.starts_with("VALIDATION_FAILED: ") && message.contains(told),
+            message.starts_with("VALIDATION_FAILED: ") && message.contains(reported),
             "{workflow}: {message}"
         );
     }
@@ -565,7 +565,7 @@ async fn an_import_warns_of_what_its_author_cannot_have_meant() {
             {"name": "late", "next": "DONE", "manual": false}]},
         "DONE": {},
         "LOST": {}}});
-    let told = json!([
+    let reported = json!([
         "workflow \"w\", state \"NEW\", transition \"range\": the criterion can never hold, so the transition is never taken: $.total > 5 and $.total < 3 exclude each other",
         "workflow \"w\", state \"NEW\", transition \"type\": the criterion can never hold, so the transition is never taken: $.total = \"many\": `many` is not a value of INTEGER",
         "workflow \"w\", state \"LOST\": no transition that can be taken leads here from the initial state \"NEW\"; add one, or remove the state",
@@ -577,7 +577,7 @@ async fn an_import_warns_of_what_its_author_cannot_have_meant() {
             json!({"model": model, "workflows": [workflow]}),
         )
         .await;
-    assert_eq!(imported["warnings"], told);
+    assert_eq!(imported["warnings"], reported);
     let over_rest = server
         .rest()
         .post(
@@ -586,7 +586,7 @@ async fn an_import_warns_of_what_its_author_cannot_have_meant() {
         )
         .await
         .ok();
-    assert_eq!(over_rest, json!({"success": true, "warnings": told}));
+    assert_eq!(over_rest, json!({"success": true, "warnings": reported}));
     // One that is never chosen, and more than anyone would read.
     let states: serde_json::Map<_, _> = (0..200).map(|n| (format!("S{n}"), json!({}))).collect();
     let lost = json!({"version": "1", "name": "lost", "initialState": "S0", "states": states});

@@ -43,10 +43,10 @@ class Scenario:
 
     @classmethod
     def _read(cls, path: Path, shared: dict[str, Any]) -> Scenario:
-        told = decode(path.read_bytes())
-        steps = list(_unfolded(told["steps"], shared))
-        ends = bool(told.get("ends"))
-        return cls(path.stem, told["about"], told.get("server"), steps, ends)
+        reported = decode(path.read_bytes())
+        steps = list(_unfolded(reported["steps"], shared))
+        ends = bool(reported.get("ends"))
+        return cls(path.stem, reported["about"], reported.get("server"), steps, ends)
 
 
 def _unfolded(steps: list[dict[str, Any]], shared: dict[str, Any]) -> Any:

@@ -42,14 +42,14 @@ class Host(Protocol):
 class Scripts:
     """One handler of a member."""
 
-    def __init__(self, host: Host, member: str, told: dict[str, Any], *, quiet: bool) -> None:
+    def __init__(self, host: Host, member: str, reported: dict[str, Any], *, quiet: bool) -> None:
         self._host = host
         self._quiet = quiet
         self._member = member
-        self._kind: str = told["kind"]
-        self._name: str = told["name"]
-        self._is_detached: bool = told.get("detached", False)
-        self._scripts: list[list[Step]] = told["scripts"]
+        self._kind: str = reported["kind"]
+        self._name: str = reported["name"]
+        self._is_detached: bool = reported.get("detached", False)
+        self._scripts: list[list[Step]] = reported["scripts"]
         self._called = 0
 
     def register(self, member: Member) -> None:
@@ -161,45 +161,45 @@ class _Call:
     async def follow(self, script: list[Step]) -> Any:
         """Execute the steps until one of them ends the call."""
         for step in script:
-            ((what, told),) = ((name, step[name]) for name in step if name in _STEPS)
+            ((what, reported),) = ((name, step[name]) for name in step if name in _STEPS)
             match what:
                 case "return":
-                    return told
+                    return reported
                 case "merge":
-                    return {**self._given, **told}
+                    return {**self._given, **reported}
                 case "keep":
                     return None
                 case "matches":
-                    return No(step["reason"]) if "reason" in step else told
+                    return No(step["reason"]) if "reason" in step else reported
                 case "schedule":
-                    return _schedule(told)
+                    return _schedule(reported)
                 case "output":
-                    return Outcome(step["outcome"], told) if "outcome" in step else told
+                    return Outcome(step["outcome"], reported) if "outcome" in step else reported
                 case "reject":
-                    raise Rejected(told)
+                    raise Rejected(reported)
                 case "retry":
-                    raise Retryable(told)
+                    raise Retryable(reported)
                 case "raise":
-                    raise RuntimeError(told)
+                    raise RuntimeError(reported)
                 case "warn":
-                    self._context.warn(told)
+                    self._context.warn(reported)
                 case "wait":
-                    await self._host.gate(told).wait()
+                    await self._host.gate(reported).wait()
                 case "call":
-                    await self._ask(self._context.client, told)
+                    await self._ask(self._context.client, reported)
                 case "collect":
-                    await self._collect(self._context.client, told)
+                    await self._collect(self._context.client, reported)
                 case "outside":
-                    await self._ask(self._outside, told)
+                    await self._ask(self._outside, reported)
         return None
 
-    async def _ask(self, operations: Operations, told: Step) -> None:
-        payload = self._filled(told["payload"])
-        await self._say_answer("ok", ask(operations, told["type"], payload, told.get("key")))
+    async def _ask(self, operations: Operations, reported: Step) -> None:
+        payload = self._filled(reported["payload"])
+        await self._say_answer("ok", ask(operations, reported["type"], payload, reported.get("key")))
 
-    async def _collect(self, operations: Operations, told: Step) -> None:
-        payload = self._filled(told["payload"])
-        await self._say_answer("items", collect(operations, told["type"], payload))
+    async def _collect(self, operations: Operations, reported: Step) -> None:
+        payload = self._filled(reported["payload"])
+        await self._say_answer("items", collect(operations, reported["type"], payload))
 
     async def _say_answer(self, name: str, asked: Awaitable[Any]) -> None:
         try:
@@ -237,12 +237,12 @@ _STEPS = (
 )
 
 
-def _schedule(told: dict[str, int]) -> Schedule:
+def _schedule(reported: dict[str, int]) -> Schedule:
     def time(name: str) -> datetime | None:
-        return datetime.fromtimestamp(told[name] / 1000, UTC) if name in told else None
+        return datetime.fromtimestamp(reported[name] / 1000, UTC) if name in reported else None
 
     def span(name: str) -> timedelta | None:
-        return timedelta(milliseconds=told[name]) if name in told else None
+        return timedelta(milliseconds=reported[name]) if name in reported else None
 
     return Schedule(
         fire_at=time("fireAt"),

@@ -46,7 +46,7 @@ async def test_the_same_batch_in_a_folder_that_people_edit() -> None:
     await check()
 
 
-async def test_a_program_that_is_not_there_is_told_in_plain_words() -> None:
+async def test_a_program_that_is_not_there_is_reported_in_plain_words() -> None:
     code, said = await run("--program", "/no/such")
     assert code == 1
     assert "/no/such is not a program" in said

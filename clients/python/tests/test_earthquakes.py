@@ -94,14 +94,14 @@ async def test_member_and_loader_can_be_two_programs() -> None:
 
 
 @pytest.mark.parametrize("member", [[], ["--with-member"]])
-async def test_a_server_that_does_not_run_is_told_in_plain_words(member: list[str]) -> None:
+async def test_a_server_that_does_not_run_is_reported_in_plain_words(member: list[str]) -> None:
     code, said = await run("load.py", "--server", "127.0.0.1:1", "--timeout", "0.2", *member)
     assert code == 1
     assert re.search(r"no answer from 127\.0\.0\.1:1 .*\nIs the server running\?", said)
     assert "Traceback" not in said
 
 
-async def test_a_member_that_does_not_run_is_told_in_plain_words() -> None:
+async def test_a_member_that_does_not_run_is_reported_in_plain_words() -> None:
     async with server() as running:
         code, said = await run("load.py", "--server", running.target)
     assert code == 1

@@ -119,7 +119,7 @@ def pattern(shown: str) -> str:
 
 
 @pytest.mark.parametrize("program", ["charges.py", "approvals.py"])
-async def test_a_server_that_does_not_run_is_told_in_plain_words(program: str) -> None:
+async def test_a_server_that_does_not_run_is_reported_in_plain_words(program: str) -> None:
     code, said = await end(await start(program, "--server", "127.0.0.1:1", "--timeout", "0.2"))
     assert code == 1
     assert "no answer from 127.0.0.1:1" in said

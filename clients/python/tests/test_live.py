@@ -39,8 +39,8 @@ async def test_what_fits_comes_first_and_then_what_becomes_of_it(client: Client)
         await client.update(light, parcel(3))
         turns = [await anext(live) for _ in range(3)]
     assert all(isinstance(turn, Turn) for turn in turns)
-    told = [(turn.turn, turn.entity_id) for turn in turns if isinstance(turn, Turn)]
-    assert told == [("entered", heavy), ("changed", light), ("left", light)]
+    reported = [(turn.turn, turn.entity_id) for turn in turns if isinstance(turn, Turn)]
+    assert reported == [("entered", heavy), ("changed", light), ("left", light)]
     entered, _, left = turns
     assert isinstance(entered, Turn)
     assert isinstance(left, Turn)

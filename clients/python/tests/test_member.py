@@ -363,7 +363,7 @@ async def test_a_processor_that_does_not_end_is_left_behind(
         await creating
 
 
-async def test_a_member_stops_when_its_process_is_told_to(client: Client, member: Member) -> None:
+async def test_a_member_stops_when_its_process_is_asked_to(client: Client, member: Member) -> None:
     gate = Gate(member)
     await make_model(client, flow=PRICED)
     running = asyncio.create_task(member.run())

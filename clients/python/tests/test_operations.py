@@ -194,7 +194,7 @@ async def test_many_entities_are_written_in_one_transaction(client: Client) -> N
         _ = several.entity_id
 
 
-async def test_a_later_chunk_that_fails_is_told(client: Client) -> None:
+async def test_a_later_chunk_that_fails_is_reported(client: Client) -> None:
     await make_model(client)
     entities = [(PARCEL, {"quantity": number}) for number in range(4)]
     entities.append((("unknown", 1), {}))

@@ -61,7 +61,7 @@ async def test_payments_go_their_ways_once() -> None:
             assert sorted(notices) == ["P-1001", "P-1002", "P-1003", "P-1004"]
 
 
-async def test_a_server_that_does_not_run_is_told_in_plain_words() -> None:
+async def test_a_server_that_does_not_run_is_reported_in_plain_words() -> None:
     code, said = await run("--server", "127.0.0.1:1", "--timeout", "0.2")
     assert code == 1
     assert "no answer from 127.0.0.1:1" in said

@@ -45,7 +45,7 @@ class Once:
         if not self._result.done():
             self._result.set_result(result)
 
-    async def told(self) -> Any:
+    async def reported(self) -> Any:
         async with asyncio.timeout(10):
             return await self._result
 
@@ -60,7 +60,7 @@ async def test_a_member_answers_the_question_whether_it_lives() -> None:
         await server.read()
 
     async with scripted(script) as target, Member(target):
-        answered = await answer.told()
+        answered = await answer.reported()
     assert answered.type == events.ACKNOWLEDGEMENT
     payload = events.payload(answered)
     assert (payload["sourceEventId"], payload["success"]) == ("probe-1", True)
@@ -80,7 +80,7 @@ async def test_a_member_says_in_its_greeting_what_it_offers() -> None:
     async with scripted(script) as target:
         with pytest.raises(Forbidden, match="members enough"):
             await Member(target, tags=["a", "b"]).run()
-    assert (await joined.told())["tags"] == ["a", "b"]
+    assert (await joined.reported())["tags"] == ["a", "b"]
 
 
 async def test_a_server_that_does_not_greet_is_not_waited_for(
@@ -120,7 +120,7 @@ async def test_an_event_that_cannot_be_read_does_not_end_the_stream() -> None:
             return {"n": entity.data["n"] + 1, "at": entity.updated.isoformat()}
 
         async with member:
-            payload = events.payload(await answer.told())
+            payload = events.payload(await answer.reported())
     assert (payload["requestId"], payload["success"]) == ("r-1", True)
     assert payload["payload"]["data"] == {"n": 2, "at": "2026-01-01T00:00:00.123456+00:00"}
 
@@ -136,7 +136,7 @@ async def test_a_calculation_of_another_kind_is_refused_in_its_own_kind() -> Non
         await server.read()
 
     async with scripted(script) as target, Member(target):
-        answered = await answer.told()
+        answered = await answer.reported()
     assert answered.type == "EntityCriteriaCalculationResponse"
     error = events.payload(answered)["error"]
     assert error["message"] == "this member has no criterion `is-heavy`"
@@ -161,10 +161,10 @@ async def test_more_calls_than_a_member_keeps_are_refused_as_retryable(
 
         @member.processor("price")
         async def price(_entity: Entity, _context: Context) -> None:
-            await answer.told()
+            await answer.reported()
 
         async with member:
-            payload = events.payload(await answer.told())
+            payload = events.payload(await answer.reported())
     assert (payload["requestId"], payload["success"]) == ("r-2", False)
     assert payload["error"]["retryable"]
 

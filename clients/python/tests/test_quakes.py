@@ -30,7 +30,7 @@ async def test_every_report_has_one_run_and_one_entity_although_the_server_is_ki
     assert int(strong[1]) > 0
 
 
-async def test_a_program_that_is_not_there_is_told_in_plain_words() -> None:
+async def test_a_program_that_is_not_there_is_reported_in_plain_words() -> None:
     program = await asyncio.create_subprocess_exec(
         sys.executable, EXAMPLE / "quakes.py", "--program", "/no/such", stdout=PIPE, stderr=STDOUT
     )

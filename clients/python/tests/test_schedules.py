@@ -89,9 +89,9 @@ async def test_a_schedule_can_name_the_time(client: Client, member: Member) -> N
         written = await client.create(PARCEL, {})
     (armed,) = await steps(client, written.entity_id)
     assert armed.data is not None
-    told = datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=armed.data["scheduledTime"])
+    reported = datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=armed.data["scheduledTime"])
     # Never early: the next whole millisecond.
-    assert told == due + timedelta(microseconds=999)
+    assert reported == due + timedelta(microseconds=999)
 
 
 async def test_a_time_that_is_past_is_now(client: Client, member: Member) -> None:
@@ -183,7 +183,7 @@ def test_a_schedule_that_makes_no_sense_cannot_be_made() -> None:
             Schedule(**faulty)
 
 
-def test_a_schedule_is_told_in_whole_milliseconds() -> None:
+def test_a_schedule_is_reported_in_whole_milliseconds() -> None:
     aware = datetime(1970, 1, 1, 0, 0, 5, 1, tzinfo=UTC)
     relative = Schedule(fire_after=timedelta(microseconds=1), expire_after=timedelta())
     assert relative.payload() == {"fireAfterMs": 1, "expireAfterMs": 0}

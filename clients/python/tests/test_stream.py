@@ -25,7 +25,7 @@ from interlock import (
 PRICED = processed_on_creation(processor("price"))
 
 
-async def test_two_hundred_requests_on_a_stream_that_also_serves_calls_are_told_apart(
+async def test_two_hundred_requests_on_a_stream_that_also_serves_calls_are_distinguished(
     member: Member,
 ) -> None:
     @member.processor("price")
@@ -209,7 +209,7 @@ async def test_a_server_that_stops_answers_what_is_in_work() -> None:
             await stopping
 
 
-async def test_a_server_that_is_not_there_is_told_soon() -> None:
+async def test_a_server_that_is_not_there_is_reported_soon() -> None:
     client = Client("127.0.0.1:1", connect_timeout=0.3)
     with pytest.raises(ConnectionLost, match=r"no answer from 127\.0\.0\.1:1") as caught:
         async with client:

@@ -55,8 +55,8 @@ async def test_a_handler_and_its_requests_continue_the_trace_of_the_caller(
             raise Rejected("not today")
 
         async with member:
-            request = await asked.told()
-            assert events.payload(await answered.told())["success"] is False
+            request = await asked.reported()
+            assert events.payload(await answered.reported())["success"] is False
     (span,) = exporter.get_finished_spans()
     assert (span.name, span.kind) == ("processor price", trace.SpanKind.SERVER)
     assert span.parent is not None
@@ -79,7 +79,7 @@ async def test_a_request_carries_the_trace_it_is_made_in(exporter: InMemorySpanE
     async with scripted(script) as target, Client(target) as client:
         with trace.get_tracer("test").start_as_current_span("asking") as span:
             await client.call("AccountGetRequest", {})
-        request = await asked.told()
+        request = await asked.reported()
     assert f"{span.get_span_context().span_id:016x}" in parent(request)
     exporter.clear()
 

@@ -309,7 +309,7 @@ mod tests {
         let place = plain.as_str().replace("http://", "https://");
         let place = ProviderUrl::parse(&place, fetcher.rules()).expect("a place");
         let refused = fetcher.get(&place).await.expect_err("no TLS there");
-        let is_told = matches!(refused, Unfetched::Unconnected(_) | Unfetched::NoRoots);
-        assert!(is_told, "{refused}");
+        let is_reported = matches!(refused, Unfetched::Unconnected(_) | Unfetched::NoRoots);
+        assert!(is_reported, "{refused}");
     }
 }

@@ -26,7 +26,7 @@ pub(crate) const ATTACKER: &str = "attacker";
 /// The client of the innocent tenant, and its secret.
 pub(crate) const CLIENT: (&str, &str) = ("known", "the-secret-of-the-known-client");
 
-/// How long an attack may take to end once it is told to.
+/// How long an attack may take to end once it is asked to.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// How long the server may be busy after an attack before it is not waited for any more.

@@ -144,7 +144,7 @@ impl Bound {
                 let busy = measured.busy_after.as_secs_f64();
                 format!("busy for {busy:.1} s after the attack")
             }),
-            Self::Told(_) => None,
+            Self::Reported(_) => None,
         }
     }
 
@@ -155,7 +155,7 @@ impl Bound {
             Self::Memory(most) => format!("RSS ≤ {most} MB"),
             Self::Errors => "no errors".to_owned(),
             Self::Idle(most) => format!("idle after {} s", most.as_secs()),
-            Self::Told(text) => text.to_owned(),
+            Self::Reported(text) => text.to_owned(),
         }
     }
 }

@@ -100,8 +100,8 @@ async fn row_05_a_cascade_of_99_steps_succeeds_and_one_of_100_is_too_deep() {
             .post(json!({"n": 1}))
             .await
             .refused(400, "WORKFLOW_FAILED");
-        let told = "WORKFLOW_FAILED: state machine aborted: cascade depth exceeded (100) at state \"S100\"";
-        assert_eq!(problem["detail"], told, "{length}");
+        let reported = "WORKFLOW_FAILED: state machine aborted: cascade depth exceeded (100) at state \"S100\"";
+        assert_eq!(problem["detail"], reported, "{length}");
     }
     assert_eq!(scene.entities().await.len(), 1);
 }
@@ -170,29 +170,32 @@ async fn after_import(mode: &str) -> Vec<(String, bool)> {
     scene.import(mode, json!([ends_in("w2", "B")])).await.ok();
     let exported = scene.export().await;
     let workflows = exported.as_array().expect("a list").iter();
-    let told = workflows.map(|workflow| {
+    let reported = workflows.map(|workflow| {
         let name = workflow["name"].as_str().expect("a name").to_owned();
         (name, workflow["active"] == true)
     });
-    told.collect()
+    reported.collect()
 }
 
 #[tokio::test]
 async fn row_23_a_merged_workflow_comes_after_the_stored_ones() {
-    let told = after_import("MERGE").await;
-    assert_eq!(told, [("w1".to_owned(), true), ("w2".to_owned(), true)]);
+    let reported = after_import("MERGE").await;
+    assert_eq!(reported, [("w1".to_owned(), true), ("w2".to_owned(), true)]);
 }
 
 #[tokio::test]
 async fn row_24_an_activated_workflow_comes_after_the_others_which_are_inactive() {
-    let told = after_import("ACTIVATE").await;
-    assert_eq!(told, [("w1".to_owned(), false), ("w2".to_owned(), true)]);
+    let reported = after_import("ACTIVATE").await;
+    assert_eq!(
+        reported,
+        [("w1".to_owned(), false), ("w2".to_owned(), true)]
+    );
 }
 
 #[tokio::test]
 async fn row_25_a_replacing_workflow_is_alone() {
-    let told = after_import("REPLACE").await;
-    assert_eq!(told, [("w2".to_owned(), true)]);
+    let reported = after_import("REPLACE").await;
+    assert_eq!(reported, [("w2".to_owned(), true)]);
 }
 
 #[tokio::test]

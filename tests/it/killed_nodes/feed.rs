@@ -63,16 +63,16 @@ impl Feed {
                 Err(_) if !connection.has_ended() => continue,
                 Ok(None) | Err(_) => return,
             };
-            let told = payload_of(&event);
-            if event.kind != EventType::EntityChangeEvent || told["success"] != true {
-                if told["success"] == false {
-                    assert_eq!(code(&told), "STORAGE_UNAVAILABLE", "{told}");
+            let reported = payload_of(&event);
+            if event.kind != EventType::EntityChangeEvent || reported["success"] != true {
+                if reported["success"] == false {
+                    assert_eq!(code(&reported), "STORAGE_UNAVAILABLE", "{reported}");
                 }
                 return;
             }
-            let text = |name: &str| told[name].as_str().expect("a text").to_owned();
+            let text = |name: &str| reported[name].as_str().expect("a text").to_owned();
             let change = Change {
-                position: told["sequence"].as_i64().expect("a number"),
+                position: reported["sequence"].as_i64().expect("a number"),
                 entity: text("entityId"),
                 transaction: text("transactionId"),
                 kind: text("changeType"),

@@ -42,12 +42,12 @@ impl fmt::Display for Found {
 }
 
 /// A run and its history.
-struct Told {
+struct Reported {
     run: Value,
     history: Vec<Value>,
 }
 
-impl Told {
+impl Reported {
     fn id(&self) -> &str {
         self.run["runId"].as_str().expect("an id")
     }
@@ -75,7 +75,7 @@ impl Told {
 }
 
 /// The runs of a definition, with their histories.
-async fn told(connection: &Connection, definition: &str) -> Vec<Told> {
+async fn reported(connection: &Connection, definition: &str) -> Vec<Reported> {
     let listed = connection
         .every("RunsGetRequest", json!({"definition": definition}))
         .await;
@@ -87,7 +87,7 @@ async fn told(connection: &Connection, definition: &str) -> Vec<Told> {
                 connection.ok("RunGetRequest", of_it.clone()),
                 connection.every("RunHistoryGetRequest", of_it.clone())
             );
-            Told {
+            Reported {
                 run: shown["run"].take(),
                 history,
             }
@@ -128,26 +128,28 @@ fn once(entities: Vec<(u64, String)>, what: &str) -> BTreeMap<u64, String> {
 }
 
 pub(super) async fn check(connection: &Connection, load: &Load) -> Found {
-    let orders = told(connection, "order").await;
-    let children = told(connection, "ship").await;
-    let noted = told(connection, "noted").await;
-    let ticks = told(connection, "tick").await;
-    for told in [&orders, &children, &noted, &ticks].into_iter().flatten() {
-        history_is_whole(told);
-        tasks_are_as_recorded(told, load);
+    let orders = reported(connection, "order").await;
+    let children = reported(connection, "ship").await;
+    let noted = reported(connection, "noted").await;
+    let ticks = reported(connection, "tick").await;
+    for reported in [&orders, &children, &noted, &ticks].into_iter().flatten() {
+        history_is_whole(reported);
+        tasks_are_as_recorded(reported, load);
     }
     let states = once(entities(connection, "order").await, "orders");
     let receipts = once(entities(connection, "receipt").await, "receipts");
     let shipped = by_parent(&children);
     let numbers: BTreeSet<u64> = load.ledger().orders.keys().copied().collect();
-    let seen = orders.iter().map(|told| told.run["input"]["n"].as_u64());
+    let seen = orders
+        .iter()
+        .map(|reported| reported.run["input"]["n"].as_u64());
     let seen: BTreeSet<u64> = seen.map(|number| number.expect("a number")).collect();
     assert_eq!(seen, numbers, "each start with a key is one run");
     assert_eq!(orders.len(), numbers.len(), "no start is two runs");
     assert_eq!(states.keys().copied().collect::<BTreeSet<_>>(), numbers);
     assert_eq!(receipts.keys().copied().collect::<BTreeSet<_>>(), numbers);
-    for told in &orders {
-        order_is_as_documented(told, load, &states, &shipped);
+    for reported in &orders {
+        order_is_as_documented(reported, load, &states, &shipped);
     }
     let kept = once(entities(connection, "note").await, "notes");
     let published = load.ledger().published.clone();
@@ -155,8 +157,8 @@ pub(super) async fn check(connection: &Connection, load: &Load) -> Found {
     assert_eq!(noted.len(), published.len(), "a run for each event");
     let seconds = entities(connection, "second").await;
     assert_eq!(seconds.len(), ticks.len(), "an entity for each run");
-    for told in noted.iter().chain(&ticks).chain(&children) {
-        assert_eq!(told.run["status"], "completed", "{}", told.run);
+    for reported in noted.iter().chain(&ticks).chain(&children) {
+        assert_eq!(reported.run["status"], "completed", "{}", reported.run);
     }
     let ledger = load.ledger();
     let all = [&orders, &children, &noted, &ticks].into_iter().flatten();
@@ -167,17 +169,17 @@ pub(super) async fn check(connection: &Connection, load: &Load) -> Found {
         ticks: ticks.len(),
         tasks: ledger.tasks.len(),
         repeated: ledger.tasks.values().filter(|task| task.times > 1).count(),
-        events: all.map(|told| told.history.len()).sum(),
+        events: all.map(|reported| reported.history.len()).sum(),
     }
 }
 
 /// The sequences have no gaps; it begins once, and ends once, as its last event.
-fn history_is_whole(told: &Told) {
-    let history = &told.history;
+fn history_is_whole(reported: &Reported) {
+    let history = &reported.history;
     for (index, event) in history.iter().enumerate() {
         assert_eq!(event["sequence"], json!(index + 1), "{history:#?}");
     }
-    assert_eq!(told.run["lastSequence"], json!(history.len()));
+    assert_eq!(reported.run["lastSequence"], json!(history.len()));
     let positions: Vec<_> = history
         .iter()
         .map(|event| event["position"].as_i64())
@@ -203,81 +205,85 @@ fn history_is_whole(told: &Told) {
         .rfind(|event| event["eventType"] != "late_answer");
     assert!(last.as_ref().is_some_and(is_end), "{history:#?}");
     for step in ["start", "pay", "approval", "short", "ship", "shipped"] {
-        let begun = told.count_of("step_started", step);
+        let begun = reported.count_of("step_started", step);
         assert!(begun <= 1, "{step} is entered once: {history:#?}");
         assert!(
-            told.count_of("step_completed", step) <= begun,
+            reported.count_of("step_completed", step) <= begun,
             "{history:#?}"
         );
     }
 }
 
 /// Each recorded task was delivered, and no other was.
-fn tasks_are_as_recorded(told: &Told, load: &Load) {
-    let of_it = format!("{}.", told.id());
+fn tasks_are_as_recorded(reported: &Reported, load: &Load) {
+    let of_it = format!("{}.", reported.id());
     let ledger = load.ledger();
     let delivered = ledger.tasks.range(of_it.clone()..);
     let delivered = delivered
         .take_while(|(id, _)| id.starts_with(&of_it))
         .count();
-    let recorded = told.count("awaiting_action");
-    assert_eq!(delivered, recorded, "{}: {:#?}", told.run, told.history);
-    let answered = told.count("action_completed") + told.count("action_lost");
-    assert!(answered >= recorded, "{:#?}", told.history);
+    let recorded = reported.count("awaiting_action");
+    assert_eq!(
+        delivered, recorded,
+        "{}: {:#?}",
+        reported.run, reported.history
+    );
+    let answered = reported.count("action_completed") + reported.count("action_lost");
+    assert!(answered >= recorded, "{:#?}", reported.history);
 }
 
 /// The parents of children, each once.
-fn by_parent(children: &[Told]) -> BTreeSet<String> {
+fn by_parent(children: &[Reported]) -> BTreeSet<String> {
     let mut parents = BTreeSet::new();
-    for told in children {
-        let parent = told.run["parentRunId"]
+    for reported in children {
+        let parent = reported.run["parentRunId"]
             .as_str()
             .expect("a parent")
             .to_owned();
         assert!(
             parents.insert(parent),
             "two children of one run: {}",
-            told.run
+            reported.run
         );
     }
     parents
 }
 
 fn order_is_as_documented(
-    told: &Told,
+    reported: &Reported,
     load: &Load,
     states: &BTreeMap<u64, String>,
     shipped: &BTreeSet<String>,
 ) {
-    let n = told.run["input"]["n"].as_u64().expect("a number");
+    let n = reported.run["input"]["n"].as_u64().expect("a number");
     let (kind, run) = {
         let ledger = load.ledger();
         let order = &ledger.orders[&n];
         (order.kind, order.run.clone())
     };
-    let why = || format!("{n} is {kind:?}: {} {:#?}", told.run, told.history);
-    assert_eq!(run.as_deref(), Some(told.id()), "{}", why());
+    let why = || format!("{n} is {kind:?}: {} {:#?}", reported.run, reported.history);
+    assert_eq!(run.as_deref(), Some(reported.id()), "{}", why());
     let expected = match kind {
         Kind::Approved | Kind::Flaky => "completed",
         Kind::Brief => "timed_out",
         Kind::Refused => "failed",
         Kind::Cancelled => "cancelled",
     };
-    assert_eq!(told.run["status"], expected, "{}", why());
+    assert_eq!(reported.run["status"], expected, "{}", why());
     let is_shipped = expected == "completed";
     assert_eq!(states[&n] == "SHIPPED", is_shipped, "{}", why());
-    assert_eq!(shipped.contains(told.id()), is_shipped, "{}", why());
+    assert_eq!(shipped.contains(reported.id()), is_shipped, "{}", why());
     let signals = usize::from(is_shipped);
     for event in ["signal_received", "signal_matched", "child_completed"] {
-        assert_eq!(told.count(event), signals, "{event}: {}", why());
+        assert_eq!(reported.count(event), signals, "{event}: {}", why());
     }
-    let retried = told.count_of("step_retry", "pay");
+    let retried = reported.count_of("step_retry", "pay");
     assert_eq!(retried > 0, kind == Kind::Flaky, "{}", why());
     if kind == Kind::Brief {
-        let waited = told.millis("signal_timeout") - told.millis("waiting_for_signal");
+        let waited = reported.millis("signal_timeout") - reported.millis("waiting_for_signal");
         assert!(waited >= 80, "{waited} ms: {}", why());
     }
     if is_shipped {
-        assert_eq!(told.run["output"]["n"], json!(n), "{}", why());
+        assert_eq!(reported.run["output"]["n"], json!(n), "{}", why());
     }
 }

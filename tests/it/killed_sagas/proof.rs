@@ -130,13 +130,13 @@ async fn entities(connection: &Connection) -> Vec<String> {
 }
 
 /// A run and its history.
-struct Told {
+struct Reported {
     run: Value,
     history: Vec<Value>,
 }
 
 /// All runs with their histories.
-async fn told(connection: &Connection) -> Vec<Told> {
+async fn reported(connection: &Connection) -> Vec<Reported> {
     let listed = connection
         .every("RunsGetRequest", json!({"kind": "saga"}))
         .await;
@@ -148,7 +148,7 @@ async fn told(connection: &Connection) -> Vec<Told> {
                 connection.ok("RunGetRequest", of_it.clone()),
                 connection.every("RunHistoryGetRequest", of_it.clone())
             );
-            Told {
+            Reported {
                 run: shown["run"].take(),
                 history,
             }
@@ -185,7 +185,7 @@ async fn look(
     systems: &Systems,
     findings: &mut Vec<String>,
 ) -> Found {
-    let all = told(connection).await;
+    let all = reported(connection).await;
     let left = Left::read(connection, systems, findings).await;
     let ledger = load.ledger();
     let mut found = Found {
@@ -195,8 +195,8 @@ async fn look(
         ..Found::default()
     };
     let mut seen = BTreeSet::new();
-    for told in &all {
-        let id = told.run["input"]["id"].as_str().expect("an identifier");
+    for reported in &all {
+        let id = reported.run["input"]["id"].as_str().expect("an identifier");
         let n: u64 = id[1..].parse().expect("a number");
         if !seen.insert(n) {
             findings.push(format!("{id} has two runs"));
@@ -204,21 +204,21 @@ async fn look(
         let wish = &ledger.wishes[&n];
         let saga = &load.sagas[wish.saga];
         let before = findings.len();
-        told.history_is_whole(findings);
-        told.newest_is_undone_first(findings);
-        told.leaves_all_or_nothing(saga, id, &left, findings);
-        told.ends_as_wished(saga, wish, findings);
+        reported.history_is_whole(findings);
+        reported.newest_is_undone_first(findings);
+        reported.leaves_all_or_nothing(saga, id, &left, findings);
+        reported.ends_as_wished(saga, wish, findings);
         if findings.len() > before {
             findings.push(format!(
                 "of {id}: {wish:?} {saga:#?} {} {}",
-                told.run,
-                told.lines()
+                reported.run,
+                reported.lines()
             ));
         }
-        let status = told.status().to_owned();
+        let status = reported.status().to_owned();
         *found.sagas.entry(status).or_default() += 1;
-        found.undone += told.count("compensation_completed");
-        found.late += told.late();
+        found.undone += reported.count("compensation_completed");
+        found.late += reported.late();
     }
     for (n, wish) in &ledger.wishes {
         if !seen.contains(n) {
@@ -228,7 +228,7 @@ async fn look(
     found
 }
 
-impl Told {
+impl Reported {
     fn status(&self) -> &str {
         self.run["status"].as_str().expect("a status")
     }

@@ -91,14 +91,14 @@ pub(crate) const CHOSEN: &[(&str, &[&str])] = &[
     (
         "audit",
         &[
-            "a_create_with_a_processor_is_told_step_by_step",
+            "a_create_with_a_processor_is_reported_step_by_step",
             "guards_and_timers_say_why_and_when",
         ],
     ),
     (
         "feed",
         &[
-            "every_change_is_told_with_what_it_was",
+            "every_change_is_reported_with_what_it_was",
             "a_feed_can_be_resumed_after_any_sequence_also_inside_a_commit",
             "filters_leave_out_and_deleted_models_keep_their_name",
         ],

@@ -73,11 +73,11 @@ pub(crate) const LONG: &[(&str, u32)] = &[
         19,
     ),
     (
-        "feed::a_thousand_that_wait_cost_little_and_all_of_them_are_told",
+        "feed::a_thousand_waiters_cost_little_and_all_of_them_are_answered",
         13,
     ),
     (
-        "feed::what_was_told_is_there_after_kill_nine_and_the_feed_goes_on",
+        "feed::what_was_acknowledged_is_there_after_kill_nine_and_the_feed_resumes",
         8,
     ),
     (
@@ -167,7 +167,7 @@ pub(crate) const LONG: &[(&str, u32)] = &[
         18,
     ),
     (
-        "live::what_was_told_is_there_after_kill_nine_and_it_goes_on",
+        "live::what_was_acknowledged_is_there_after_kill_nine_and_it_resumes",
         11,
     ),
     (
@@ -276,7 +276,7 @@ pub(crate) const LONG: &[(&str, u32)] = &[
         "snapshots::searches_that_a_crash_interrupts_find_the_same_after_it",
         108,
     ),
-    ("snapshots::the_same_is_told_in_the_words_of_rest", 9),
+    ("snapshots::the_same_is_reported_in_the_words_of_rest", 9),
     (
         "snapshots::two_hundred_searches_at_once_all_succeed_while_writes_go_on",
         63,
@@ -303,7 +303,7 @@ pub(crate) const LONG: &[(&str, u32)] = &[
         137,
     ),
     (
-        "timer_trail::a_fire_that_a_restart_completes_is_told_as_fired_once",
+        "timer_trail::a_fire_that_a_restart_completes_is_reported_as_fired_once",
         10,
     ),
     (

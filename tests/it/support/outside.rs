@@ -130,7 +130,7 @@ pub(crate) struct Outside {
 }
 
 impl Outside {
-    /// A server that answers 404 until it is told more.
+    /// A server that answers 404 until it gets an answer to give.
     pub(crate) async fn start() -> Self {
         Self::with(None).await
     }

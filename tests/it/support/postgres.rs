@@ -36,6 +36,13 @@ cat >/dev/null
 "$0/pg_ctl" -D "$1/data" -m immediate stop >/dev/null 2>&1
 "#;
 
+/// A file system in memory, where there is one. A database is several hundred files, and ext4 takes
+/// longest for those that are made where others were just removed.
+const MEMORY: &str = "/dev/shm";
+
+/// How many bytes must be free there.
+const MEMORY_BYTES_MIN: u64 = 4 << 30;
+
 /// A running server with one empty database, `postgres`. Dropping it ends it and removes its
 /// files; so does the end of this process.
 pub(crate) struct Postgres {
@@ -64,7 +71,7 @@ impl Postgres {
 
     fn make(options: &str, primary: &str) -> Self {
         let programs = programs();
-        let folder = tempfile::tempdir().expect("a folder").keep();
+        let folder = folder();
         let port = free_port();
         let options = format!(
             "-p {port} -k {} -c listen_addresses=127.0.0.1 -c timezone=UTC \
@@ -207,6 +214,17 @@ pub(crate) fn free_port() -> u16 {
 pub(crate) fn is_super_user() -> bool {
     use std::os::unix::fs::MetadataExt as _;
     std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0)
+}
+
+/// A new folder for the files of a server.
+fn folder() -> PathBuf {
+    let free = rustix::fs::statvfs(MEMORY).map(|of| of.f_bavail * of.f_frsize);
+    let folder = if free.is_ok_and(|free| free >= MEMORY_BYTES_MIN) {
+        tempfile::tempdir_in(MEMORY)
+    } else {
+        tempfile::tempdir()
+    };
+    folder.expect("a folder").keep()
 }
 
 /// The folder with its programs: the given one, the newest of Debian's, or one of the path.

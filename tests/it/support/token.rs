@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 /// The key of servers that take tokens.
 pub(crate) const KEY: &str = include_str!("../../keys/signing.pem");
 
-/// Another key of the right size, which nobody here has told a server of.
+/// Another key of the right size, which no server here knows.
 pub(crate) const STRANGE_KEY: &str = include_str!("../../keys/strange.pem");
 
 /// The settings that make a server take tokens.

@@ -93,7 +93,7 @@ impl Actor {
 
     async fn must(&mut self, kind: &str, payload: Value) -> Value {
         let answer = self.say(Api::Stream, kind, payload, None).await;
-        assert_eq!(answer["told"][0]["success"], true, "{kind}: {answer}");
+        assert_eq!(answer["reported"][0]["success"], true, "{kind}: {answer}");
         answer
     }
 
@@ -137,9 +137,9 @@ impl Actor {
         let (kind, key) = ("EntityCreateRequest", self.key(random));
         let api = Self::any_door(random, kind);
         let answer = self.say(api, kind, payload, key).await;
-        let ids = &answer["told"][0]["transactionInfo"]["entityIds"];
+        let ids = &answer["reported"][0]["transactionInfo"]["entityIds"];
         self.keep(ids);
-        answer["told"][0]["success"] == true
+        answer["reported"][0]["success"] == true
     }
 
     fn keep(&mut self, ids: &Value) {
@@ -161,7 +161,7 @@ impl Actor {
         let newest = *self.entities.last().expect("one was made");
         let asked = json!({"entityId": MirroredClient::sign(newest)});
         let found = self.say(Api::Stream, "EntityGetRequest", asked, None).await;
-        if found["told"][0]["success"] == true {
+        if found["reported"][0]["success"] == true {
             return MirroredClient::sign(newest);
         }
         for _ in 0..REPAIRS_MAX {
@@ -171,7 +171,7 @@ impl Actor {
             let known = json!({"model": model("doc"), "converter": "SIMPLE_VIEW"});
             let kind = "EntityModelExportRequest";
             let exported = self.say(Api::Stream, kind, known, None).await;
-            if exported["told"][0]["success"] == true {
+            if exported["reported"][0]["success"] == true {
                 let lock = json!({"model": model("doc"), "transition": "LOCK"});
                 let kind = "EntityModelTransitionRequest";
                 self.say(Api::Stream, kind, lock, None).await;
@@ -225,7 +225,7 @@ impl Actor {
         };
         let (api, key) = (Self::any_door(random, kind), self.key(random));
         let answer = self.say(api, kind, payload, key).await;
-        self.keep(&answer["told"][0]["transactionInfo"]["entityIds"]);
+        self.keep(&answer["reported"][0]["transactionInfo"]["entityIds"]);
     }
 
     async fn write_message(&mut self, random: &mut Random) {
@@ -240,7 +240,7 @@ impl Actor {
         let (api, key) = (Self::any_door(random, kind), self.key(random));
         let answer = self.say(api, kind, payload, key).await;
         if kind == "MessageCreateRequest" {
-            let made = answer["told"][0]["entityIds"].as_array();
+            let made = answer["reported"][0]["entityIds"].as_array();
             self.messages
                 .extend(made.into_iter().flatten().map(place_of));
         }
@@ -255,7 +255,7 @@ impl Actor {
         let search = json!({"model": model("doc"), "condition": everything()});
         let api = Self::any_door(random, kind);
         let answer = self.say(api, kind, search, None).await;
-        let job = &answer["told"][0]["status"]["snapshotId"];
+        let job = &answer["reported"][0]["status"]["snapshotId"];
         if job.as_str().is_some_and(|job| job.starts_with('⟦')) {
             self.jobs.push(place_of(job));
         }
@@ -320,7 +320,7 @@ impl Actor {
         self.say(api, kind, payload, None).await;
     }
 
-    /// Everything it has, as it is told of it.
+    /// Everything it has, as the answers report it.
     pub(super) async fn everything(&mut self) -> Vec<Value> {
         let mut all = Vec::new();
         for (kind, payload) in [
@@ -369,7 +369,7 @@ impl Actor {
                 self.mirrored.name(*random.pick(&self.messages)).to_owned()
             }
             5 => self.mirrored.name(*random.pick(&self.entities)).to_owned(),
-            // Transactions, models, members, and whatever else it was told of.
+            // Transactions, models, members, and whatever else the answers named.
             _ => self
                 .mirrored
                 .name(random.below(self.mirrored.count()))
@@ -386,8 +386,8 @@ pub(super) fn place_of(sign: &Value) -> usize {
 }
 
 fn without_request(mut answer: Value) -> Value {
-    for told in answer["told"].as_array_mut().into_iter().flatten() {
-        if let Some(members) = told.as_object_mut() {
+    for reported in answer["reported"].as_array_mut().into_iter().flatten() {
+        if let Some(members) = reported.as_object_mut() {
             members.remove("requestId");
             members.remove("id");
         }

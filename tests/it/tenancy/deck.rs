@@ -263,7 +263,7 @@ impl Card {
         Route::of(self.kind).is_some_and(|route| route.access == Access::Write)
     }
 
-    /// Whether it makes something by a name, in whose order it is told of from then on.
+    /// Whether it makes something by a name, in whose order it is listed from then on.
     pub(super) fn names_something(&self) -> bool {
         [
             EventType::EntityModelImportRequest,

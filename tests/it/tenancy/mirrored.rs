@@ -62,7 +62,7 @@ type Answer = (String, Vec<String>);
 pub(super) struct MirroredClient {
     pub(super) tenant: &'static str,
     pub(super) seats: Vec<Seat>,
-    /// Everything that was told of: what each seat calls it.
+    /// Everything that was reported: what each seat calls it.
     known: Vec<Vec<String>>,
     by_name: Vec<HashMap<String, usize>>,
     /// The things whose names servers draw, but not as UUIDs.
@@ -302,18 +302,18 @@ impl MirroredClient {
             .map(|(status, texts)| {
                 let read =
                     |text: &String| serde_json::from_str(text).unwrap_or_else(|_| json!(text));
-                json!({"status": status, "told": texts.iter().map(read).collect::<Vec<_>>()})
+                json!({"status": status, "reported": texts.iter().map(read).collect::<Vec<_>>()})
             })
             .collect();
-        let told: Vec<&Value> = values.iter().collect();
+        let reported: Vec<&Value> = values.iter().collect();
         let agreed = self
-            .unify("", &told)
+            .unify("", &reported)
             .unwrap_or_else(|place| panic!("{place} differs: {asked:?} is answered {values:#?}"));
         if asked.kind == EventType::EntitySnapshotSearchRequest {
-            let told = &agreed["told"][0];
-            let job = told["status"]["snapshotId"]
+            let reported = &agreed["reported"][0];
+            let job = reported["status"]["snapshotId"]
                 .as_str()
-                .or_else(|| told.as_str());
+                .or_else(|| reported.as_str());
             if let Some(job) = job.filter(|job| job.starts_with('⟦')) {
                 self.wait_for(job).await;
             }
@@ -419,7 +419,7 @@ impl MirroredClient {
         }
     }
 
-    /// The items in the order in which they were made known, where they are told in that of names
+    /// The items in the order in which they were made known, where they are listed in that of names
     /// that are drawn.
     fn in_order<'a>(&self, seat: usize, items: &'a [Value]) -> Vec<&'a Value> {
         let mut items: Vec<&Value> = items.iter().collect();
@@ -504,21 +504,21 @@ impl MirroredClient {
 }
 
 /// The events of a subscription up to the one that tells of a thing; fewer if it ends before.
-pub(super) async fn told_until(
+pub(super) async fn reported_until(
     answers: &mut tokio::sync::mpsc::UnboundedReceiver<Event>,
     last: &str,
 ) -> Vec<Value> {
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     while let Some(event) = tokio::time::timeout(PATIENCE, answers.recv())
         .await
         .expect("an event in time")
     {
         let payload = payload_of(&event);
         let is_last = payload["entityId"] == last;
-        told.push(payload);
+        reported.push(payload);
         if is_last {
             break;
         }
     }
-    told
+    reported
 }

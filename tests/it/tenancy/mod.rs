@@ -1,9 +1,9 @@
 //! One tenant cannot tell whether another is there: a fuzzer.
 //!
-//! Two tenants share a server, where the second tries everything that the first is told of, in
+//! Two tenants share a server, where the second tries everything that the first learns, in
 //! every place of every request, at every API. At the same time it does the very same on a server
 //! that it has for itself, where nothing of that is there. Whatever it is answered must be the same
-//! on both: so neither what it tries nor what the other does can be told, whether by an answer, a
+//! on both: so neither what it tries nor what the other does can be learnt, whether by an answer, a
 //! count, a conflict or a feed. What differs from one server to the next (its own identifiers,
 //! instants, positions) has to differ in the same way all the time.
 //!
@@ -23,7 +23,7 @@ use tokio::sync::mpsc;
 
 use acts::{Actor, place_of};
 use deck::{Card, deck, doors_alone};
-use mirrored::{Api, Asked, MirroredClient, told_until};
+use mirrored::{Api, Asked, MirroredClient, reported_until};
 pub(crate) use random::Random;
 
 use crate::support::{
@@ -130,7 +130,7 @@ struct Stage {
     _lone: Server,
     victim: Actor,
     mallory: Actor,
-    /// The victim's, which answers when it is told to.
+    /// The victim's, which answers on request.
     held: Member,
     /// One of the other's, known to be there.
     entity: Option<String>,
@@ -220,15 +220,17 @@ impl Stage {
             let mirrored = &mut self.mallory.mirrored;
             let id = mirrored.next_id();
             let asked = card.asked_with_token(&entity, &token);
-            let (status, told) = mirrored.ask_on(0, &asked, &id).await;
-            if told.iter().any(|text| text.contains("FORBIDDEN: ")) {
+            let (status, reported) = mirrored.ask_on(0, &asked, &id).await;
+            if reported.iter().any(|text| text.contains("FORBIDDEN: ")) {
                 refused += 1;
                 self.entity = Some(entity);
                 continue;
             }
             // It takes no tokens: then it is answered as if there were none.
             let without = mirrored.ask_on(1, &card.asked(&entity, ""), &id).await;
-            mirrored.agree(&asked, vec![(status, told), without]).await;
+            mirrored
+                .agree(&asked, vec![(status, reported), without])
+                .await;
         }
         assert!(refused > 0, "a token is taken somewhere");
         let thief = &self.mallory.mirrored.seats[0].member.connection;
@@ -267,34 +269,34 @@ impl Stage {
         let last = self.last_of_mallory().await;
         let names = self.mallory.mirrored.names(last);
         let [_, feeds] = &mut self.feeds;
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for (feed, name) in feeds.iter_mut().zip(&names) {
-            told.push(json!(told_until(feed, name).await));
+            reported.push(json!(reported_until(feed, name).await));
         }
-        let pair: Vec<&Value> = told.iter().collect();
+        let pair: Vec<&Value> = reported.iter().collect();
         let agreed = self.mallory.mirrored.unify("feed", &pair);
         let agreed = agreed.unwrap_or_else(|place| panic!("{place} differs"));
         assert!(!agreed.to_string().contains("victim"));
         let mut found = Vec::new();
         for (search, name) in self.searches.iter_mut().zip(&names) {
-            found.push(json!(told_until(search, name).await));
+            found.push(json!(reported_until(search, name).await));
         }
         let pair: Vec<&Value> = found.iter().collect();
         let agreed = self.mallory.mirrored.unify("live search", &pair);
         let agreed = agreed.unwrap_or_else(|place| panic!("{place} differs"));
         assert!(!agreed.to_string().contains("victim"));
-        let told = told[0].as_array().expect("changes").clone();
+        let reported = reported[0].as_array().expect("changes").clone();
         for _ in 0..5 {
             let after = *random.pick(&positions);
-            self.resume(after, &told, &names[0]).await;
+            self.resume(after, &reported, &names[0]).await;
         }
         for (calls, other) in self.calls.iter_mut().zip(["mallory", "victim"]) {
             for calls in calls {
                 while let Ok(call) = calls.try_recv() {
-                    let told = call.payload.to_string();
+                    let reported = call.payload.to_string();
                     assert!(
-                        !told.contains(other),
-                        "a member of another was called: {told}"
+                        !reported.contains(other),
+                        "a member of another was called: {reported}"
                     );
                 }
             }
@@ -309,13 +311,13 @@ impl Stage {
     async fn end_victim(&mut self) -> (String, Vec<i64>) {
         let asked = new_entity(&self.victim.model, "victim-last");
         let made = self.victim.mirrored.ask(&asked).await;
-        let last = place_of(&made["told"][0]["transactionInfo"]["entityIds"][0]);
+        let last = place_of(&made["reported"][0]["transactionInfo"]["entityIds"][0]);
         let last = self.victim.mirrored.name(last).to_owned();
-        let told = told_until(&mut self.feeds[0][0], &last).await;
-        for change in &told {
+        let reported = reported_until(&mut self.feeds[0][0], &last).await;
+        for change in &reported {
             assert!(!change.to_string().contains("mallory"), "{change}");
         }
-        let positions = told
+        let positions = reported
             .iter()
             .map(|change| change["sequence"].as_i64().expect("a position"));
         (last, positions.collect())
@@ -324,20 +326,24 @@ impl Stage {
     async fn last_of_mallory(&mut self) -> usize {
         let asked = new_entity(&self.mallory.model, "mallory-last");
         let made = self.mallory.mirrored.ask(&asked).await;
-        place_of(&made["told"][0]["transactionInfo"]["entityIds"][0])
+        place_of(&made["reported"][0]["transactionInfo"]["entityIds"][0])
     }
 
     /// Goes on after a position of the victim's, on the stream and over REST: what follows is what
-    /// was told already, of its own.
-    async fn resume(&self, after: i64, told: &[Value], last: &str) {
+    /// has learnt already, of its own.
+    async fn resume(&self, after: i64, reported: &[Value], last: &str) {
         let seat = &self.mallory.mirrored.seats[0];
         let position = |change: &Value| change["sequence"].as_i64().expect("a position");
-        let wanted: Vec<i64> = told.iter().map(position).filter(|at| *at > after).collect();
+        let wanted: Vec<i64> = reported
+            .iter()
+            .map(position)
+            .filter(|at| *at > after)
+            .collect();
         let resume = json!({"fromSequence": after});
         let id = format!("resume-{after}-{}", seat.connection.fresh_id());
         let resume = request("EntityChangesSubscribeRequest", &id, resume);
         let mut answers = seat.connection.begin(resume).await;
-        let resumed = told_until(&mut answers, last).await;
+        let resumed = reported_until(&mut answers, last).await;
         assert_eq!(resumed.iter().map(position).collect::<Vec<_>>(), wanted);
         seat.connection.cancel(&id).await;
         let path = "/api/entity/changes/stream";

@@ -111,9 +111,9 @@ impl Stage {
         let token = self.provider.token_with(FIRST, "jti", json!(step));
         let said = iam::bearing(&self.server, &token).get("/api/account").await;
         assert_eq!(said.status, 200, "{step}: {}", said.text);
-        let told = &said.json()["userAccountInfo"];
+        let reported = &said.json()["userAccountInfo"];
         assert_eq!(
-            (&told["legalEntity"]["id"], &told["userId"]),
+            (&reported["legalEntity"]["id"], &reported["userId"]),
             (&json!(VICTIM), &json!(self.user)),
             "{step}"
         );
@@ -130,9 +130,9 @@ impl Stage {
         let tenant = &said.ok()["userAccountInfo"]["legalEntity"]["id"];
         assert_eq!(tenant, VICTIM, "{step}");
         for path in [PROVIDERS, TRUSTED] {
-            let told = self.mallory.rest.get(path).await.text;
-            assert!(!told.contains(&self.registered), "{step}: {told}");
-            assert!(!told.contains(VICTIM), "{step}: {told}");
+            let reported = self.mallory.rest.get(path).await.text;
+            assert!(!reported.contains(&self.registered), "{step}: {reported}");
+            assert!(!reported.contains(VICTIM), "{step}: {reported}");
         }
     }
 

@@ -13,7 +13,7 @@ from decimal import Decimal, InvalidOperation
 from json.encoder import encode_basestring
 from typing import Any, Self
 
-# More digits than this Python does not turn into an `int`, unless it is told to.
+# More digits than this Python does not turn into an `int`, unless it is asked to.
 _INT_DIGITS_MAX = 4300
 
 # May contain the integer `-0`; dates, for instance, do as well, but without what follows.

@@ -585,7 +585,7 @@ class Credentials:
 
     id: str
     secret: str = field(repr=False)
-    """Told this once; the server does not know it any more."""
+    """Reported this once; the server does not know it any more."""
     roles: tuple[str, ...]
 
     @classmethod

@@ -9,7 +9,7 @@ use tokio::{
     net::TcpListener,
 };
 
-/// A token endpoint that answers as it is told, and counts.
+/// A token endpoint that answers as it is asked to, and counts.
 async fn endpoint(answer: &'static str) -> (String, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let url = format!(

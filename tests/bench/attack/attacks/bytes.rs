@@ -58,7 +58,7 @@ pub(super) async fn decision_records(stage: Stage) -> Outcome {
         })
         .await;
     let grown = stage.stored().saturating_sub(before);
-    findings.push(tally.told("the creates"));
+    findings.push(tally.reported("the creates"));
     findings.push(Finding::bound(
         format!("the files have grown by {}", megabytes(grown)),
         grown <= STORED_MAX,
@@ -140,7 +140,7 @@ pub(super) async fn memory_limit(stage: Stage) -> Outcome {
             .await;
         })
         .await;
-    let mut findings = vec![tally.told("the creates")];
+    let mut findings = vec![tally.reported("the creates")];
     if stage.is_alive() {
         let said = stage
             .innocent

@@ -75,9 +75,9 @@ async fn guessed(
     let text =
         format!("{served} of {total} honest requests got a token, the slowest in {slowest:.2} s");
     let held = total > 0 && served == total && honest.slowest() <= HONEST_MAX;
-    let mut findings = vec![guesses.told("the guesses"), Finding::bound(text, held)];
+    let mut findings = vec![guesses.reported("the guesses"), Finding::bound(text, held)];
     if served < total {
-        findings.push(honest.told("honest requests"));
+        findings.push(honest.reported("honest requests"));
     }
     Outcome { measured, findings }
 }

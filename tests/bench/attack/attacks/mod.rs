@@ -47,7 +47,7 @@ pub(crate) enum Bound {
     /// How long after the attack the server may be busy.
     Idle(Duration),
     /// What the attack finds out by itself.
-    Told(&'static str),
+    Reported(&'static str),
 }
 
 /// What the kernel lets the server have.
@@ -138,7 +138,7 @@ pub(crate) const ATTACKS: &[Attack] = &[
             Bound::Ready(ms(100)),
             Bound::Errors,
             IDLE,
-            Bound::Told("≤ 20 MB stored"),
+            Bound::Reported("≤ 20 MB stored"),
         ],
         act: |stage| Box::pin(bytes::decision_records(stage)),
         ..NORMAL
@@ -159,7 +159,7 @@ pub(crate) const ATTACKS: &[Attack] = &[
     Attack {
         name: "memory-limit",
         what: "24 creates of 9 MB at once, with 400 MB of address space",
-        bounds: &[Bound::Told("the process survives and serves")],
+        bounds: &[Bound::Reported("the process survives and serves")],
         confinement: Confinement::AddressSpace(400 << 20),
         act: |stage| Box::pin(bytes::memory_limit(stage)),
         ..NORMAL
@@ -193,7 +193,7 @@ pub(crate) const ATTACKS: &[Attack] = &[
             Bound::Ready(ms(100)),
             Bound::Errors,
             IDLE,
-            Bound::Told("each closed within 75 s"),
+            Bound::Reported("each closed within 75 s"),
         ],
         act: |stage| Box::pin(connections::slow(stage)),
         ..NORMAL
@@ -206,7 +206,7 @@ pub(crate) const ATTACKS: &[Attack] = &[
             Bound::Ready(ms(100)),
             Bound::Errors,
             IDLE,
-            Bound::Told("honest tokens within 1 s"),
+            Bound::Reported("honest tokens within 1 s"),
         ],
         act: |stage| Box::pin(identity::wrong_guesses(stage)),
         ..NORMAL
@@ -219,7 +219,7 @@ pub(crate) const ATTACKS: &[Attack] = &[
             Bound::Ready(ms(100)),
             Bound::Errors,
             IDLE,
-            Bound::Told("honest tokens within 1 s"),
+            Bound::Reported("honest tokens within 1 s"),
         ],
         act: |stage| Box::pin(identity::unknown_names(stage)),
         ..NORMAL
@@ -231,7 +231,7 @@ pub(crate) const ATTACKS: &[Attack] = &[
             Bound::P99(ms(150)),
             Bound::Ready(ms(100)),
             Bound::Errors,
-            Bound::Told("timers ≤ 100 ms late"),
+            Bound::Reported("timers ≤ 100 ms late"),
         ],
         act: |stage| Box::pin(timers::silent_member(stage)),
         ..NORMAL
@@ -243,7 +243,7 @@ pub(crate) const ATTACKS: &[Attack] = &[
             Bound::P99(ms(150)),
             Bound::Ready(ms(100)),
             Bound::Errors,
-            Bound::Told("timers ≤ 100 ms late"),
+            Bound::Reported("timers ≤ 100 ms late"),
         ],
         act: |stage| Box::pin(timers::for_an_hour(stage)),
         ..NORMAL
@@ -288,7 +288,7 @@ impl Tally {
         self.0.lock().expect("no panic").slowest
     }
 
-    pub(crate) fn told(&self, whose: &str) -> Finding {
+    pub(crate) fn reported(&self, whose: &str) -> Finding {
         let answers = self.0.lock().expect("no panic");
         let statuses: Vec<String> = answers
             .by_status

@@ -50,7 +50,7 @@ async fn searched(stage: &Stage, clients: usize, condition: &Value) -> Outcome {
         .await;
     Outcome {
         measured,
-        findings: vec![tally.told("the searches")],
+        findings: vec![tally.reported("the searches")],
     }
 }
 
@@ -90,7 +90,7 @@ pub(super) async fn long_criterion(stage: Stage) -> Outcome {
     let imported = super::Finding::note(format!("the import was answered {}", imported.status));
     Outcome {
         measured,
-        findings: vec![imported, tally.told("the creates")],
+        findings: vec![imported, tally.reported("the creates")],
     }
 }
 
