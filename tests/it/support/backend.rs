@@ -75,11 +75,23 @@ const OF_NEITHER: Once = &[
     ("connectors::many_writers", "connectors without a service"),
     ("connectors::a_row_moves", "connectors without a service"),
     ("connectors::the_mirror", "connectors without a service"),
-    ("connectors::idle_connections", "connectors without a service"),
+    (
+        "connectors::idle_connections",
+        "connectors without a service",
+    ),
     ("connectors::uploaded_files", "connectors without a service"),
-    ("connectors_email::a_template", "connectors without a service"),
-    ("connectors_email::mail_is_sent", "connectors without a service"),
-    ("connectors_email::what_the_mail", "connectors without a service"),
+    (
+        "connectors_email::a_template",
+        "connectors without a service",
+    ),
+    (
+        "connectors_email::mail_is_sent",
+        "connectors without a service",
+    ),
+    (
+        "connectors_email::what_the_mail",
+        "connectors without a service",
+    ),
     ("connectors_mariadb::", "connectors without a service"),
     ("connectors_postgres::", "connectors without a service"),
     (
