@@ -42,9 +42,9 @@ class Language:
     def read(cls, path: Path, *, optimized: bool = False) -> Language:
         """Read `clients/<language>/conformance/language.json`."""
         folder = path.parent.parent
-        reported = json.loads(path.read_text())
+        described = json.loads(path.read_text())
         if optimized:
-            reported |= reported.get("optimized", {})
+            described |= described.get("optimized", {})
         places = {"{built}": str(BUILT / folder.name), "{python}": _python()}
 
         def command(words: list[str]) -> tuple[str, ...]:
@@ -53,9 +53,9 @@ class Language:
         return cls(
             name=folder.name,
             folder=folder,
-            needs=tuple(reported.get("needs", ())),
-            build=tuple(command(words) for words in reported.get("build", ())),
-            start=command(reported["start"]),
+            needs=tuple(described.get("needs", ())),
+            build=tuple(command(words) for words in described.get("build", ())),
+            start=command(described["start"]),
         )
 
     @classmethod

@@ -43,10 +43,10 @@ class Scenario:
 
     @classmethod
     def _read(cls, path: Path, shared: dict[str, Any]) -> Scenario:
-        reported = decode(path.read_bytes())
-        steps = list(_unfolded(reported["steps"], shared))
-        ends = bool(reported.get("ends"))
-        return cls(path.stem, reported["about"], reported.get("server"), steps, ends)
+        described = decode(path.read_bytes())
+        steps = list(_unfolded(described["steps"], shared))
+        ends = bool(described.get("ends"))
+        return cls(path.stem, described["about"], described.get("server"), steps, ends)
 
 
 def _unfolded(steps: list[dict[str, Any]], shared: dict[str, Any]) -> Any:

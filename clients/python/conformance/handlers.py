@@ -42,14 +42,14 @@ class Host(Protocol):
 class Scripts:
     """One handler of a member."""
 
-    def __init__(self, host: Host, member: str, reported: dict[str, Any], *, quiet: bool) -> None:
+    def __init__(self, host: Host, member: str, given: dict[str, Any], *, quiet: bool) -> None:
         self._host = host
         self._quiet = quiet
         self._member = member
-        self._kind: str = reported["kind"]
-        self._name: str = reported["name"]
-        self._is_detached: bool = reported.get("detached", False)
-        self._scripts: list[list[Step]] = reported["scripts"]
+        self._kind: str = given["kind"]
+        self._name: str = given["name"]
+        self._is_detached: bool = given.get("detached", False)
+        self._scripts: list[list[Step]] = given["scripts"]
         self._called = 0
 
     def register(self, member: Member) -> None:
@@ -161,45 +161,45 @@ class _Call:
     async def follow(self, script: list[Step]) -> Any:
         """Execute the steps until one of them ends the call."""
         for step in script:
-            ((what, reported),) = ((name, step[name]) for name in step if name in _STEPS)
+            ((what, given),) = ((name, step[name]) for name in step if name in _STEPS)
             match what:
                 case "return":
-                    return reported
+                    return given
                 case "merge":
-                    return {**self._given, **reported}
+                    return {**self._given, **given}
                 case "keep":
                     return None
                 case "matches":
-                    return No(step["reason"]) if "reason" in step else reported
+                    return No(step["reason"]) if "reason" in step else given
                 case "schedule":
-                    return _schedule(reported)
+                    return _schedule(given)
                 case "output":
-                    return Outcome(step["outcome"], reported) if "outcome" in step else reported
+                    return Outcome(step["outcome"], given) if "outcome" in step else given
                 case "reject":
-                    raise Rejected(reported)
+                    raise Rejected(given)
                 case "retry":
-                    raise Retryable(reported)
+                    raise Retryable(given)
                 case "raise":
-                    raise RuntimeError(reported)
+                    raise RuntimeError(given)
                 case "warn":
-                    self._context.warn(reported)
+                    self._context.warn(given)
                 case "wait":
-                    await self._host.gate(reported).wait()
+                    await self._host.gate(given).wait()
                 case "call":
-                    await self._ask(self._context.client, reported)
+                    await self._ask(self._context.client, given)
                 case "collect":
-                    await self._collect(self._context.client, reported)
+                    await self._collect(self._context.client, given)
                 case "outside":
-                    await self._ask(self._outside, reported)
+                    await self._ask(self._outside, given)
         return None
 
-    async def _ask(self, operations: Operations, reported: Step) -> None:
-        payload = self._filled(reported["payload"])
-        await self._say_answer("ok", ask(operations, reported["type"], payload, reported.get("key")))
+    async def _ask(self, operations: Operations, given: Step) -> None:
+        payload = self._filled(given["payload"])
+        await self._say_answer("ok", ask(operations, given["type"], payload, given.get("key")))
 
-    async def _collect(self, operations: Operations, reported: Step) -> None:
-        payload = self._filled(reported["payload"])
-        await self._say_answer("items", collect(operations, reported["type"], payload))
+    async def _collect(self, operations: Operations, given: Step) -> None:
+        payload = self._filled(given["payload"])
+        await self._say_answer("items", collect(operations, given["type"], payload))
 
     async def _say_answer(self, name: str, asked: Awaitable[Any]) -> None:
         try:
@@ -237,12 +237,12 @@ _STEPS = (
 )
 
 
-def _schedule(reported: dict[str, int]) -> Schedule:
+def _schedule(given: dict[str, int]) -> Schedule:
     def time(name: str) -> datetime | None:
-        return datetime.fromtimestamp(reported[name] / 1000, UTC) if name in reported else None
+        return datetime.fromtimestamp(given[name] / 1000, UTC) if name in given else None
 
     def span(name: str) -> timedelta | None:
-        return timedelta(milliseconds=reported[name]) if name in reported else None
+        return timedelta(milliseconds=given[name]) if name in given else None
 
     return Schedule(
         fire_at=time("fireAt"),

@@ -71,8 +71,8 @@ def _summary(one: dict[str, Any], description: str) -> str:
         f"Needs the role `{one['role']}`." if one["role"] else "",
         "The answer has no end, and is not resumed." if one["endless"] else "",
     ]
-    reported = "\n".join(note for note in notes if note)
-    return f"Send `{one['request']}`." + (f"\n\n{reported}" if reported else "")
+    described = "\n".join(note for note in notes if note)
+    return f"Send `{one['request']}`." + (f"\n\n{described}" if described else "")
 
 
 def method_name(request: str) -> str:

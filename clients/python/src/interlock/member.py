@@ -181,7 +181,7 @@ class Member:
         It is given the input of the step, and returns the output as a mapping (None is `{}`), an
         `Outcome` with a name of its own, or `Pending`. Whatever it raises is the outcome
         `failure`; see `Rejected` and `Retryable`. Register actions before the member joins: the
-        server is reported their names then.
+        server receives their names then.
 
             @member.action("charge-payment")
             async def charge_payment(order: Any, context: TaskContext) -> dict[str, Any]:

@@ -585,7 +585,7 @@ class Credentials:
 
     id: str
     secret: str = field(repr=False)
-    """Reported this once; the server does not know it any more."""
+    """Returned once; the server does not store it."""
     roles: tuple[str, ...]
 
     @classmethod
