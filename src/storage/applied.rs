@@ -1,14 +1,23 @@
 //! How far this process has taken over what was committed, and the pulses that it waits for.
 
-use std::sync::{
-    Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicI64, AtomicU64, Ordering},
+use std::{
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicI64, AtomicU64, Ordering},
+    },
+    time::Duration,
 };
 
-use tokio::sync::{self, Notify, watch};
+use tokio::{
+    sync::{self, Notify, watch},
+    time::timeout,
+};
 
 use super::{Error, port::Newest};
 use crate::entity::Sequence;
+
+/// How long a commit of this process is waited for that the database has already.
+const OWN_PATIENCE: Duration = Duration::from_millis(5);
 
 /// The commit that everything in memory is as of.
 #[derive(Debug)]
@@ -66,8 +75,9 @@ impl Applying<'_> {
         self.newest.revision
     }
 
-    /// The caches have it all.
-    pub(super) fn finish(mut self, newest: Newest) {
+    /// The caches have it all. What readers of the feed are to hear of it is published before this
+    /// right is dropped, so that they hear of commits in order.
+    pub(super) fn finish(&mut self, newest: Newest) {
         if self.is_news(newest.sequence) {
             *self.newest = newest;
             self.sequence.store(newest.sequence.0, Ordering::Release);
@@ -84,6 +94,8 @@ pub(super) struct Pulses {
     /// How many have begun.
     begun: AtomicU64,
     ended: watch::Sender<Ended>,
+    /// The last commit of what this process has begun to write; 0 after nothing of it was written.
+    writing: watch::Sender<i64>,
     /// Held while the list of indexes is read and taken over, so that an older one never comes last.
     pub(super) index_turn: sync::Mutex<()>,
     /// Held while an instant is made final that is later than every commit.
@@ -104,6 +116,7 @@ impl Default for Pulses {
             committed: Notify::new(),
             begun: AtomicU64::new(0),
             ended: watch::Sender::default(),
+            writing: watch::Sender::default(),
             index_turn: sync::Mutex::default(),
             instant_turn: sync::Mutex::default(),
         }
@@ -137,6 +150,30 @@ impl Pulses {
     /// Has other processes notified of a commit of this one.
     pub(super) fn committed(&self) {
         self.committed.notify_one();
+    }
+
+    /// This process begins to write what ends with that commit.
+    pub(super) fn writes(&self, newest: Sequence) {
+        self.writing.send_replace(newest.0);
+    }
+
+    /// The caches have taken over what this process has written.
+    pub(super) fn has_written(&self) {
+        self.writing.send_modify(|_| {});
+    }
+
+    /// Nothing of what this process was writing is there.
+    pub(super) fn writes_nothing(&self) {
+        self.writing.send_replace(0);
+    }
+
+    /// Waits until the caches have a commit, if this process may be writing it; whether they have.
+    pub(super) async fn own(&self, commit: Sequence, applied: &Applied) -> bool {
+        let mut writing = self.writing.subscribe();
+        let taken_over =
+            writing.wait_for(|writing| applied.sequence() >= commit || *writing < commit.0);
+        let waited = timeout(OWN_PATIENCE, taken_over).await;
+        waited.is_ok() && applied.sequence() >= commit
     }
 
     /// Returns once that is to be done; to be asked for by one task.

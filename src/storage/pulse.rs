@@ -24,7 +24,7 @@ use crate::telemetry::{measure, nodes};
 const INTERVAL: Duration = Duration::from_secs(1);
 
 /// How much time is at least between two notifications of other processes.
-const BETWEEN_NOTICES: Duration = Duration::from_millis(5);
+const BETWEEN_NOTICES: Duration = Duration::from_millis(3);
 
 /// By how much the clock of this machine may differ from that of the server, in microseconds, until
 /// it is reported.
@@ -75,7 +75,7 @@ impl Storage {
     /// advanced, and whether nothing in memory is to be trusted.
     fn apply(&self, pulse: Pulse, awaiting: Option<Vec<AwaitingRun>>, forgets_all: bool) {
         let inner = &self.0;
-        let applying = inner.applied.begin();
+        let mut applying = inner.applied.begin();
         let (newest, own) = (pulse.newest, self.node());
         if !applying.is_news(newest.sequence) {
             return;
@@ -126,11 +126,13 @@ impl Storage {
             inner.identities.send_modify(|changes| *changes += 1);
         }
         applying.finish(newest);
+        // Before a later batch of this process is published, which would hide what was missed.
+        inner.recent.skip(newest.sequence);
+        drop(applying);
         inner.runs.moved(woken.into_iter());
         for (tenant, topic) in pulse.topics {
             inner.topic_news.note(&tenant, topic);
         }
-        inner.recent.skip(newest.sequence);
     }
 }
 
@@ -252,11 +254,13 @@ impl Heart {
 
     /// A pulse, by which the clock of this process is corrected.
     async fn timed_pulse(&mut self, since: Sequence) -> Result<Pulse, Error> {
-        let Clock::Corrected(correction) = &self.storage.0.clock else {
-            return Ok(self.pulser.pulse(since).await?);
+        let inner = &self.storage.0;
+        let own = async |newest| inner.pulses.own(newest, &inner.applied).await;
+        let Clock::Corrected(correction) = &inner.clock else {
+            return Ok(self.pulser.pulse(since, own).await?);
         };
         let asked = correction.uncorrected();
-        let pulse = self.pulser.pulse(since).await?;
+        let pulse = self.pulser.pulse(since, own).await?;
         correction.learn(asked, pulse.now, correction.uncorrected());
         nodes::clock_difference(correction.micros());
         let is_off = correction.micros().unsigned_abs() > OFF_MICROS;

@@ -132,7 +132,7 @@ fn take_over(
     now: Timestamp,
 ) {
     let inner = &storage.0;
-    let applying = inner.applied.begin();
+    let mut applying = inner.applied.begin();
     let is_news = applying.is_news(newest.sequence);
     let mut entities = rows
         .batch
@@ -167,8 +167,11 @@ fn take_over(
     if is_news {
         let drafts = survivors.iter().map(|survivor| &survivor.submission.draft);
         let tenants = drafts.map(|draft| &draft.tenant);
+        // Before a pulse brings later commits, which are not in the batch.
         inner.recent.publish(news, newest.sequence, tenants);
     }
+    drop(applying);
+    inner.pulses.has_written();
     storage.notify_others();
 }
 

@@ -76,6 +76,8 @@ impl Committer {
         if refused.is_empty() || !self.storage.0.database.is_shared() {
             return Ok(false);
         }
+        // What is there of this process is known here before it is asked what is there.
+        self.land().await;
         self.storage.refresh().await?;
         let is_overtaken = self.storage.latest().0 > follows;
         self.is_behind |= is_overtaken;

@@ -74,6 +74,7 @@ impl Committer {
         match self.find_out(&mut validated, failure).await {
             Ok(()) => self.announce(validated),
             Err(error) => {
+                self.storage.0.pulses.writes_nothing();
                 self.storage.0.instants.finish(validated.stamped);
                 let survivors = validated.survivors.into_iter();
                 refuse_all(survivors.map(|survivor| survivor.submission), &error);
@@ -114,6 +115,7 @@ impl Committer {
         let cause = failure.cause();
         // Whether it was written or not, others may have written since.
         self.is_behind = self.storage.0.database.is_shared();
+        self.storage.0.pulses.writes_nothing();
         self.revision = UNKNOWN_REVISION;
         let Self {
             writer,

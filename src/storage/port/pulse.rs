@@ -28,6 +28,24 @@ pub(in crate::storage) struct Pulse {
     pub(in crate::storage) lost: Option<Sequence>,
 }
 
+impl Pulse {
+    /// That of a database in which nothing is new.
+    pub(in crate::storage) fn without_news(newest: Newest, now: Timestamp) -> Self {
+        Self {
+            newest,
+            moved: Some(Vec::new()),
+            runs: Some(Vec::new()),
+            records: Vec::new(),
+            troubles: Vec::new(),
+            topics: Vec::new(),
+            stored: Vec::new(),
+            identities: false,
+            now,
+            lost: None,
+        }
+    }
+}
+
 /// A run that was advanced.
 #[derive(Debug)]
 pub(in crate::storage) struct RunMoved {

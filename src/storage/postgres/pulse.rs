@@ -29,6 +29,7 @@ use crate::storage::port::{
 use crate::storage::rows::from_row_of;
 
 const COMMIT_LAST: &str = include_str!("sql/commit_last.sql");
+const NEWEST: &str = include_str!("sql/pulse_newest.sql");
 const NOTIFY: &str = include_str!("sql/notify.sql");
 const RECORD_GET: &str = include_str!("sql/record_get.sql");
 const TENANT_NAMES: &str = include_str!("sql/tenant_names.sql");
@@ -69,7 +70,22 @@ pub(in crate::storage) struct Pulser {
     tenants: HashMap<i64, Tenant>,
     /// When the server was started that the newest commit was written on.
     server: Option<i64>,
+    /// Whether other processes had committed something when it was asked last, so that everything
+    /// is asked for in one trip.
+    expects_news: bool,
 }
+
+/// What is asked before anything else, unless there is likely to be more.
+#[derive(Debug)]
+struct NewestRow {
+    seq: i64,
+    at: i64,
+    rev: i64,
+    server: Option<i64>,
+    now: i64,
+}
+
+from_row_of! { PgRow, NewestRow { seq, at, rev, server, now } }
 
 /// What a pulse answers.
 #[derive(Debug)]
@@ -87,6 +103,16 @@ struct PulseRow {
 }
 
 from_row_of! { PgRow, PulseRow { seq, at, rev, server, now, moved, runs, advances, news, news_of } }
+
+impl NewestRow {
+    fn newest(&self) -> Newest {
+        Newest {
+            sequence: Sequence(self.seq),
+            at: Timestamp::from_micros(self.at),
+            revision: self.rev,
+        }
+    }
+}
 
 /// A record that there may be.
 type NamedRecord = (Tenant, RecordKey, Option<Record>);
@@ -118,6 +144,7 @@ impl Postgres {
             name: name.clone(),
             tenants: HashMap::new(),
             server: None,
+            expects_news: false,
         };
         let listener = Listener {
             servers: self.servers.clone(),
@@ -129,9 +156,14 @@ impl Postgres {
 }
 
 impl Pulser {
-    /// The newest commit, and what has changed since the one of a sequence.
-    pub(in crate::storage) async fn pulse(&mut self, since: Sequence) -> Result<Pulse, Failure> {
-        let pulse = timeout(PATIENCE, self.ask(since)).await;
+    /// The newest commit, and what has changed since the one of a sequence. If `awaited` returns true
+    /// for the newest commit, this process has taken it over meanwhile, and nothing else is asked.
+    pub(in crate::storage) async fn pulse(
+        &mut self,
+        since: Sequence,
+        awaited: impl AsyncFnOnce(Sequence) -> bool,
+    ) -> Result<Pulse, Failure> {
+        let pulse = timeout(PATIENCE, self.ask(since, awaited)).await;
         let pulse = pulse.unwrap_or_else(|_| Err(late()));
         match &pulse {
             Ok(_) => self.silence.answered(),
@@ -140,7 +172,30 @@ impl Pulser {
         pulse.map_err(|failure| self.failed(failure))
     }
 
-    async fn ask(&mut self, since: Sequence) -> Result<Pulse, Failure> {
+    async fn ask(
+        &mut self,
+        since: Sequence,
+        awaited: impl AsyncFnOnce(Sequence) -> bool,
+    ) -> Result<Pulse, Failure> {
+        if !self.expects_news {
+            let row: NewestRow = sqlx::query_as(NEWEST)
+                .fetch_one(self.connection().await?)
+                .await?;
+            let newest = Sequence(row.seq);
+            let is_same = self.server == row.server;
+            if is_same && (newest == since || newest > since && awaited(newest).await) {
+                return Ok(Pulse::without_news(
+                    row.newest(),
+                    Timestamp::from_micros(row.now),
+                ));
+            }
+        }
+        let pulse = self.ask_all(since).await?;
+        self.expects_news = pulse.newest.sequence > since;
+        Ok(pulse)
+    }
+
+    async fn ask_all(&mut self, since: Sequence) -> Result<Pulse, Failure> {
         let limit = i64::try_from(MOVED_MAX + 1).unwrap_or(i64::MAX);
         let asked = sqlx::query_as(PULSE).bind(since.0).bind(limit);
         let row: PulseRow = asked.fetch_one(self.connection().await?).await?;
