@@ -1,6 +1,10 @@
 -- Takes tasks for a node: those that nobody has, those of nodes that are gone, and those that it has
--- itself and has put off. What another node is taking at this moment is left to it.
+-- itself and has put off. What another node is taking at this moment is left to it. Nobody waits for
+-- the disk: what a crash of the server forgets is taken again, and what is done of a task is decided
+-- by the commit that does it.
+with relaxed as materialized (select set_config('synchronous_commit', 'off', true))
 update task set owner = $1
+from relaxed
 where k in (
   select k from task
   where k = any($2::bigint[])
