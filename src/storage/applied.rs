@@ -16,7 +16,8 @@ use tokio::{
 use super::{Error, port::Newest};
 use crate::entity::Sequence;
 
-/// How long a commit of this process is waited for that the database has already.
+/// How long a pulse waits for the caches to take over a commit of this process that is in the
+/// database already.
 const OWN_PATIENCE: Duration = Duration::from_millis(5);
 
 /// The commit that everything in memory is as of.
@@ -75,8 +76,8 @@ impl Applying<'_> {
         self.newest.revision
     }
 
-    /// The caches have it all. What readers of the feed are to hear of it is published before this
-    /// right is dropped, so that they hear of commits in order.
+    /// Marks everything up to that commit as applied. What is published to readers of the feed is
+    /// published before this is dropped, so that they receive commits in order.
     pub(super) fn finish(&mut self, newest: Newest) {
         if self.is_news(newest.sequence) {
             *self.newest = newest;
@@ -94,7 +95,8 @@ pub(super) struct Pulses {
     /// How many have begun.
     begun: AtomicU64,
     ended: watch::Sender<Ended>,
-    /// The last commit of what this process has begun to write; 0 after nothing of it was written.
+    /// The last commit of the newest batch that this process has begun to write; 0 once it failed or
+    /// was given up.
     writing: watch::Sender<i64>,
     /// Held while the list of indexes is read and taken over, so that an older one never comes last.
     pub(super) index_turn: sync::Mutex<()>,
@@ -152,23 +154,23 @@ impl Pulses {
         self.committed.notify_one();
     }
 
-    /// This process begins to write what ends with that commit.
-    pub(super) fn writes(&self, newest: Sequence) {
+    /// This process begins to write a batch that ends with that commit.
+    pub(super) fn begin_writing(&self, newest: Sequence) {
         self.writing.send_replace(newest.0);
     }
 
-    /// The caches have taken over what this process has written.
-    pub(super) fn has_written(&self) {
+    /// The caches have taken over a batch of this process.
+    pub(super) fn has_taken_over(&self) {
         self.writing.send_modify(|_| {});
     }
 
-    /// Nothing of what this process was writing is there.
-    pub(super) fn writes_nothing(&self) {
+    /// No pulse is to wait for what this process was writing.
+    pub(super) fn stop_writing(&self) {
         self.writing.send_replace(0);
     }
 
     /// Waits until the caches have a commit, if this process may be writing it; whether they have.
-    pub(super) async fn own(&self, commit: Sequence, applied: &Applied) -> bool {
+    pub(super) async fn await_own(&self, commit: Sequence, applied: &Applied) -> bool {
         let mut writing = self.writing.subscribe();
         let taken_over =
             writing.wait_for(|writing| applied.sequence() >= commit || *writing < commit.0);

@@ -126,7 +126,8 @@ impl Storage {
             inner.identities.send_modify(|changes| *changes += 1);
         }
         applying.finish(newest);
-        // Before a later batch of this process is published, which would hide what was missed.
+        // Before a later batch of this process is published: readers would not look in the table for
+        // what came before it.
         inner.recent.skip(newest.sequence);
         drop(applying);
         inner.runs.moved(woken.into_iter());
@@ -255,7 +256,7 @@ impl Heart {
     /// A pulse, by which the clock of this process is corrected.
     async fn timed_pulse(&mut self, since: Sequence) -> Result<Pulse, Error> {
         let inner = &self.storage.0;
-        let own = async |newest| inner.pulses.own(newest, &inner.applied).await;
+        let own = async |newest| inner.pulses.await_own(newest, &inner.applied).await;
         let Clock::Corrected(correction) = &inner.clock else {
             return Ok(self.pulser.pulse(since, own).await?);
         };

@@ -167,11 +167,11 @@ fn take_over(
     if is_news {
         let drafts = survivors.iter().map(|survivor| &survivor.submission.draft);
         let tenants = drafts.map(|draft| &draft.tenant);
-        // Before a pulse brings later commits, which are not in the batch.
+        // Before a pulse announces later commits: its sequence must not be followed by a lower one.
         inner.recent.publish(news, newest.sequence, tenants);
     }
     drop(applying);
-    inner.pulses.has_written();
+    inner.pulses.has_taken_over();
     storage.notify_others();
 }
 

@@ -226,7 +226,10 @@ impl Committer {
         }
         let validated = validated?;
         let batch = &validated.rows.batch;
-        self.storage.0.pulses.writes(validated.newest.sequence);
+        self.storage
+            .0
+            .pulses
+            .begin_writing(validated.newest.sequence);
         let (written, synced) = self.write(batch).await;
         match (written, synced) {
             (Ok(Written::Syncing(syncing)), Ok(())) => {
@@ -261,7 +264,7 @@ impl Committer {
     /// The units of a batch that is not written. Where others write, no position may be left out.
     fn give_up(&mut self, validated: Validated) -> Vec<Submission> {
         self.is_behind = self.storage.0.database.is_shared();
-        self.storage.0.pulses.writes_nothing();
+        self.storage.0.pulses.stop_writing();
         self.storage.0.instants.finish(validated.stamped);
         let units = validated.survivors.into_iter();
         units.map(|unit| unit.submission).collect()

@@ -76,7 +76,7 @@ impl Committer {
         if refused.is_empty() || !self.storage.0.database.is_shared() {
             return Ok(false);
         }
-        // What is there of this process is known here before it is asked what is there.
+        // The pulse would wait for the batch in flight, which only this task can announce.
         self.land().await;
         self.storage.refresh().await?;
         let is_overtaken = self.storage.latest().0 > follows;

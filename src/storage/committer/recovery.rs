@@ -71,10 +71,10 @@ impl Committer {
 
     /// Answers a batch that could not be written or made durable, after what became of it.
     pub(super) async fn settle(&mut self, mut validated: Validated, failure: Failure) {
+        self.storage.0.pulses.stop_writing();
         match self.find_out(&mut validated, failure).await {
             Ok(()) => self.announce(validated),
             Err(error) => {
-                self.storage.0.pulses.writes_nothing();
                 self.storage.0.instants.finish(validated.stamped);
                 let survivors = validated.survivors.into_iter();
                 refuse_all(survivors.map(|survivor| survivor.submission), &error);
@@ -115,7 +115,6 @@ impl Committer {
         let cause = failure.cause();
         // Whether it was written or not, others may have written since.
         self.is_behind = self.storage.0.database.is_shared();
-        self.storage.0.pulses.writes_nothing();
         self.revision = UNKNOWN_REVISION;
         let Self {
             writer,

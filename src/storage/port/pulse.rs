@@ -29,7 +29,7 @@ pub(in crate::storage) struct Pulse {
 }
 
 impl Pulse {
-    /// That of a database in which nothing is new.
+    /// A pulse that brings nothing new.
     pub(in crate::storage) fn without_news(newest: Newest, now: Timestamp) -> Self {
         Self {
             newest,

@@ -70,12 +70,12 @@ pub(in crate::storage) struct Pulser {
     tenants: HashMap<i64, Tenant>,
     /// When the server was started that the newest commit was written on.
     server: Option<i64>,
-    /// Whether other processes had committed something when it was asked last, so that everything
-    /// is asked for in one trip.
+    /// Whether the last pulse brought news. If so, the next one asks for everything at once, else for
+    /// the newest commit first.
     expects_news: bool,
 }
 
-/// What is asked before anything else, unless there is likely to be more.
+/// The newest commit alone.
 #[derive(Debug)]
 struct NewestRow {
     seq: i64,
@@ -156,14 +156,14 @@ impl Postgres {
 }
 
 impl Pulser {
-    /// The newest commit, and what has changed since the one of a sequence. If `awaited` returns true
-    /// for the newest commit, this process has taken it over meanwhile, and nothing else is asked.
+    /// The newest commit, and what has changed since the one of a sequence. If `await_own` returns
+    /// true for the newest commit, the caches have it already, and nothing else is asked for.
     pub(in crate::storage) async fn pulse(
         &mut self,
         since: Sequence,
-        awaited: impl AsyncFnOnce(Sequence) -> bool,
+        await_own: impl AsyncFnOnce(Sequence) -> bool,
     ) -> Result<Pulse, Failure> {
-        let pulse = timeout(PATIENCE, self.ask(since, awaited)).await;
+        let pulse = timeout(PATIENCE, self.ask(since, await_own)).await;
         let pulse = pulse.unwrap_or_else(|_| Err(late()));
         match &pulse {
             Ok(_) => self.silence.answered(),
@@ -175,7 +175,7 @@ impl Pulser {
     async fn ask(
         &mut self,
         since: Sequence,
-        awaited: impl AsyncFnOnce(Sequence) -> bool,
+        await_own: impl AsyncFnOnce(Sequence) -> bool,
     ) -> Result<Pulse, Failure> {
         if !self.expects_news {
             let row: NewestRow = sqlx::query_as(NEWEST)
@@ -183,7 +183,7 @@ impl Pulser {
                 .await?;
             let newest = Sequence(row.seq);
             let is_same = self.server == row.server;
-            if is_same && (newest == since || newest > since && awaited(newest).await) {
+            if is_same && (newest == since || newest > since && await_own(newest).await) {
                 return Ok(Pulse::without_news(
                     row.newest(),
                     Timestamp::from_micros(row.now),
