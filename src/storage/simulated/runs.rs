@@ -143,7 +143,9 @@ impl State {
         limit: i64,
     ) -> Vec<RunEvents> {
         let events = self.run_events.values();
-        let events = events.filter(|event| event.r == run.number() && event.last > after);
+        let events = events.filter(|event| {
+            event.r == run.number() && event.last > after && &*event.record != "[]"
+        });
         events
             .map(given)
             .take(usize::try_from(limit).expect("a limit"))

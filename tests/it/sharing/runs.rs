@@ -180,6 +180,37 @@ async fn runs_whose_process_was_killed_are_finished_by_another() {
     );
 }
 
+/// A workflow whose only step gives its action an input, which an event of the run holds.
+const MAPPED: &str = r#"
+kind: Workflow
+name: mapped
+version: "1"
+start:
+  run: "@actions/charge"
+  inputMapping: {"n": "$.input.amount"}
+  transitions: {success: flo.Completed, failure: flo.Failed}
+"#;
+
+#[tokio::test]
+async fn the_input_of_a_task_is_found_in_whatever_order_advances_are_stored() {
+    let (database, nodes, connection) = scene(&[]).await;
+    let payload = json!({"document": MAPPED});
+    connection.ok("RunDefinitionCreateRequest", payload).await;
+    start(&connection, "mapped").await;
+    // As if it had been taken over, and the database had put that advance into the place of a row
+    // that was removed before.
+    database.execute("insert into run_event select 0, r, last, '[]' from run_event");
+    database.execute(
+        "with moved as (delete from run_event where n > 0 returning *) \
+         insert into run_event select * from moved",
+    );
+    let doer = Doer::join(&nodes[1]).await;
+    let task = doer.task().await;
+    assert_eq!(task["input"], json!({"n": 1}), "{task}");
+    doer.answer(&task).await;
+    becomes(&database, ENDED, "1", PATIENCE).await;
+}
+
 #[tokio::test]
 async fn an_answer_at_another_process_advances_the_run_once() {
     let (database, nodes, connection) = scene(&[]).await;
