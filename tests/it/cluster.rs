@@ -93,11 +93,13 @@ async fn a_process_that_starts_with_a_name_in_use_takes_it_over() {
     let number = database.execute("select i from node");
     let second = node(&database, "a");
     assert_eq!(first.wait().await, Some(1));
-    let said = first.log.lock().expect("no panic").join("\n");
-    assert!(
-        said.contains("another process has started as node a"),
-        "{said}"
-    );
+    // Its last lines may be read after it has ended.
+    until("the log says why", async || {
+        let log = first.log.lock().expect("no panic");
+        log.iter()
+            .any(|line| line.contains("another process has started as node a"))
+    })
+    .await;
     assert_ne!(database.execute("select i from node"), number);
     assert_eq!(
         database.execute("select address from node"),
