@@ -33,7 +33,8 @@ use crate::registry::Registry;
 use crate::runtime::{Initiator, Promise, Runtime, Session};
 use crate::search::Jobs;
 use crate::storage::{
-    self, Attribution, Committed, Definitions, ModelChange, NodeRow, Storage, StoredOutcome,
+    self, Assumption, Attribution, Committed, Definitions, ModelChange, NodeRow, Storage,
+    StoredOutcome,
 };
 use crate::telemetry::Telemetry;
 
@@ -92,6 +93,8 @@ pub struct Context {
     trace: Option<Trace>,
     cancel: CancellationToken,
     promised: Option<Arc<Promised>>,
+    /// What is taken for granted about definitions, if anything.
+    assumption: Option<Assumption>,
     /// Whether the request is one to a route of a bundle.
     is_routed: bool,
     /// The bytes of the request, for as long as it is worked on.
@@ -121,6 +124,7 @@ impl Context {
             trace: event.trace(),
             cancel,
             promised: None,
+            assumption: None,
             is_routed: false,
             _hold: None,
             _in_flight: services.in_flight.token(),
@@ -231,6 +235,14 @@ impl Context {
         self.token.is_some()
     }
 
+    /// The same request, which takes the definitions in memory for granted.
+    pub(super) fn assuming(&self, assumption: Assumption) -> Self {
+        Self {
+            assumption: Some(assumption),
+            ..self.clone()
+        }
+    }
+
     /// The other node of the cluster on which the transaction of the request is open, if it is.
     pub(super) fn elsewhere(&self) -> Option<(&Cluster, NodeRow)> {
         let (token, cluster) = (self.token.as_deref()?, self.services.cluster.as_ref()?);
@@ -295,6 +307,9 @@ impl Context {
             // It may have to wait for the transaction.
             () = self.cancel.cancelled() => return Err(cancelled()),
         };
+        if let Some(assumption) = &self.assumption {
+            session.rest_on(assumption.clone())?;
+        }
         if let Some(promised) = &self.promised {
             session.promise(Promise::new(promised.part(self, part), so_far));
         }

@@ -35,6 +35,7 @@ impl Operation for CreateEntities {
     const RESPONSE: EventType = EventType::EntityTransactionResponse;
     const FAMILY: Family = Family::Entity;
     const ACCESS: Access = Access::Write;
+    const ONLY_CREATES: bool = true;
 
     fn parse(payload: &str) -> Result<Self, Failure> {
         let create: entity::CreateCollection<'_> = payload::decode(payload)?;

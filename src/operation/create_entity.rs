@@ -27,6 +27,7 @@ impl Operation for CreateEntity {
     const RESPONSE: EventType = EventType::EntityTransactionResponse;
     const FAMILY: Family = Family::Entity;
     const ACCESS: Access = Access::Write;
+    const ONLY_CREATES: bool = true;
 
     fn parse(payload: &str) -> Result<Self, Failure> {
         let create: entity::Create<'_> = payload::decode(payload)?;

@@ -90,7 +90,8 @@ use tracing::{Instrument as _, error, info_span};
 
 use crate::auth::{self, Caller, Login, Permission, Rules};
 use crate::error::Failure;
-use crate::event::{Event, EventType, payload};
+use crate::event::{Event, EventType, IDEMPOTENCY_ATTRIBUTE, payload};
+use crate::storage::Assumption;
 use crate::telemetry::measure::Operations;
 
 pub use answer::{Answer, Events, Output, Success};
@@ -107,6 +108,10 @@ pub use receiving::{Hold, Receiving};
 pub use reply::{Reply, acknowledgement, refusal};
 pub use schema::{EventSchema, Paths, Sender, schema_files};
 pub use table::ROUTES;
+
+/// How large a request may be that is done by what is assumed. Of a larger one, what a pulse takes
+/// is the smallest part.
+const ASSUMING_BYTES_MAX: usize = 256 << 10;
 
 /// Which methods of the service take an operation (`grpc.md` §6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -151,6 +156,9 @@ pub trait Operation: Sized + Send + 'static {
     /// Whether one that writes can be done once, if it brings an idempotency key. One that cannot
     /// refuses the key.
     const ONCE: bool = true;
+    /// Whether it reads nothing but definitions before it commits. Where other processes write to
+    /// the database, too, it then need not ask what they have committed before.
+    const ONLY_CREATES: bool = false;
     /// Whether its requests hold conditions, which may take long to read.
     const HAS_CONDITION: bool = false;
 
@@ -178,6 +186,7 @@ pub struct Route {
     stores: bool,
     pub needs: Permission,
     pub once: bool,
+    only_creates: bool,
     offered: fn(&Rules) -> Result<(), Failure>,
     payload: fn() -> Schema,
     answer: fn() -> Schema,
@@ -196,6 +205,7 @@ impl Route {
             stores: O::STORES,
             needs: O::NEEDS,
             once: O::ONCE,
+            only_creates: O::ONLY_CREATES,
             offered: O::offered,
             payload: schema::payload::<O::Payload>,
             answer: schema::answer::<O::Answer>,
@@ -308,6 +318,12 @@ pub async fn dispatch_permitted(
     let begun = Instant::now();
     let span = info_span!("operation", event.r#type = %kind, tenant = %cx.caller().tenant, request.id = %cx.request());
     let work = async {
+        if let Some(assumption) = assumed(&cx, route, &event) {
+            let answer = (route.run)(cx.assuming(assumption.clone()), event.clone()).await;
+            if assumption.is_settled() {
+                return answer;
+            }
+        }
         // What any process has acknowledged before is seen by everything that is read from here on.
         cx.storage().refresh().await?;
         limits::has_room(&cx, route)?;
@@ -336,6 +352,19 @@ pub async fn dispatch_permitted(
     };
     measured.failed(failure.code().as_str());
     Err(reported(kind, failure))
+}
+
+/// What a request may assume instead of asking what other processes have committed. It is done again
+/// if that was wrong, so it must be cheap to keep.
+fn assumed(cx: &Context, route: &Route, event: &Event) -> Option<Assumption> {
+    let fits = route.only_creates
+        && !cx.has_token()
+        && !event.attributes.contains_key(IDEMPOTENCY_ATTRIBUTE)
+        && event.len() <= ASSUMING_BYTES_MAX;
+    if !fits || limits::has_room(cx, route).is_err() {
+        return None;
+    }
+    cx.storage().assume()
 }
 
 /// The same events; what goes wrong on the way is reported, and a panic is a failure. The request

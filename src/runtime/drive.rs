@@ -124,6 +124,7 @@ impl Runtime {
             input = match step.next {
                 Next::Go => Input::Go,
                 Next::Dispatch(call) => {
+                    session.unit()?.verify().await?;
                     // Most runs make no call, so their futures need no room for one.
                     let calling = Box::pin(self.dispatch(session, &mut run, &call, anchor, by));
                     let answered = calling.await?;
@@ -133,6 +134,7 @@ impl Runtime {
                     Input::Answered(Box::new(answered))
                 }
                 Next::OnRuns(call) => {
+                    session.unit()?.verify().await?;
                     let called = Box::pin(self.call_on_runs(session, &run, &call, anchor, by));
                     let answered = called.await?;
                     if let Some(document) = answered.document() {

@@ -13,7 +13,9 @@ use tracing::warn;
 use super::{Error, Initiator, token::Ticket, transactions::Transactions, turns::TaskInFlight};
 use crate::error::Failure;
 use crate::id::{EntityId, Tenant, TransactionId};
-use crate::storage::{self, Attribution, Mark, Once, Storage, StoredOutcome, Task, UnitOfWork};
+use crate::storage::{
+    self, Assumption, Attribution, Mark, Once, Storage, StoredOutcome, Task, UnitOfWork,
+};
 use crate::telemetry::measure::Step;
 
 /// A request working on its own unit or on one it has joined.
@@ -384,6 +386,12 @@ impl Session {
             .map_err(|_| gone())?;
         self.unit = Some(lease.take().ok_or_else(gone)?.0);
         self.take_slot().await;
+        Ok(())
+    }
+
+    /// Has everything refused if what the request assumes is wrong.
+    pub fn rest_on(&mut self, assumption: Assumption) -> Result<(), Error> {
+        self.unit()?.rest_on(assumption);
         Ok(())
     }
 

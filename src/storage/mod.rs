@@ -24,6 +24,7 @@ mod adaptive;
 mod agenda;
 mod applied;
 mod as_of;
+mod assumption;
 mod backend;
 mod cache;
 mod catalog;
@@ -96,6 +97,7 @@ mod simulated;
 mod tests;
 
 pub use agenda::NextTask;
+pub use assumption::Assumption;
 #[cfg(test)]
 pub(crate) use backend::{Disturbance, Moment, Simulated};
 pub use draft::{

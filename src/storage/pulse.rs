@@ -4,6 +4,8 @@
 //! pulse ([`Storage::refresh`]): the newest commit, and what has moved since the one that was
 //! applied, which is then forgotten. So what any process has acknowledged is seen by the next
 //! request at every one. At most one pulse is under way; who asks meanwhile shares the next one.
+//! A request that only creates entities assumes instead that nothing it needs has moved
+//! (`assumption`).
 //!
 //! Where no other process can write, nothing is asked.
 

@@ -331,7 +331,9 @@ async fn a_node_that_is_killed_with_a_call_fails_the_call() {
     member.next().await;
     scene.c.kill();
     let answer = payload_of(&answers.recv().await.expect("an answer"));
-    assert_eq!(code(&answer), "COMPUTE_MEMBER_DISCONNECTED", "{answer}");
+    // It may have ended before it could say that it had taken the call over.
+    let failures = ["COMPUTE_MEMBER_DISCONNECTED", "DISPATCH_FORWARD_FAILED"];
+    assert!(failures.contains(&&*code(&answer)), "{answer}");
 }
 
 #[tokio::test]
@@ -377,7 +379,7 @@ async fn a_node_with_another_secret_gets_no_calls() {
         failed == "DISPATCH_FORWARD_FAILED"
     })
     .await;
-    assert!(said(&scene.a).contains("CYODA_HMAC_SECRET"));
+    until_said(&scene.a, "CYODA_HMAC_SECRET").await;
 }
 
 #[tokio::test]

@@ -112,6 +112,7 @@ mod segments;
 mod sharing;
 mod snapshots;
 mod sorting;
+mod stale_definitions;
 mod starts;
 mod statistics;
 mod steps;

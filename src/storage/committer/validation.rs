@@ -83,7 +83,13 @@ impl Committer {
         let is_shared = self.storage.0.database.is_shared();
         for submission in batch {
             let first = Position(self.next);
-            let written = match validate::validate(&mut view, &submission.draft, first) {
+            let rests_on = submission.draft.revision;
+            let is_valid = if rests_on.is_none_or(|revision| revision == self.revision) {
+                validate::validate(&mut view, &submission.draft, first)
+            } else {
+                Err(Error::Conflict)
+            };
+            let written = match is_valid {
                 Ok(sequence) => {
                     let committed = Committed {
                         sequence,

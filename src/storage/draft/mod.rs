@@ -73,6 +73,8 @@ pub(super) struct Draft {
     pub(super) publications: Vec<Publication>,
     /// The transaction that the request began with, where this is a later one.
     pub(super) entry: Option<TransactionId>,
+    /// The revision of definitions that it assumes to be the newest; none if its request has asked.
+    pub(super) revision: Option<i64>,
     /// A unit that changes a model does nothing else.
     pub(super) model: Option<(ModelKey, ModelChange)>,
 }
@@ -144,6 +146,7 @@ impl Draft {
             records: Records::default(),
             publications: Vec::new(),
             entry: None,
+            revision: None,
             model: None,
         }
     }

@@ -17,6 +17,7 @@ impl UnitOfWork {
     ) -> impl Future<Output = Result<Committed, Error>> + Send {
         let Self { storage, bytes, .. } = &self;
         let (storage, bytes) = (storage.clone(), *bytes);
+        let assumption = self.assumption.clone();
         // What awaits its turn is small, since it is moved from place to place.
         let draft = self.into_draft().map(Box::new);
         async move {
@@ -28,7 +29,11 @@ impl UnitOfWork {
                     at: storage.now(),
                 });
             }
-            storage.submit(draft, bytes, cancel).await
+            let outcome = storage.submit(draft, bytes, cancel).await;
+            if let Some(assumption) = assumption {
+                assumption.met(&outcome);
+            }
+            outcome
         }
     }
 
@@ -90,6 +95,7 @@ impl UnitOfWork {
             records: self.records,
             publications: self.publications,
             entry: self.entry,
+            revision: self.assumption.and_then(|assumed| assumed.revision()),
             model: None,
         })
     }

@@ -16,7 +16,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use foldhash::HashMap;
 
 use super::{
-    Error, Snapshot, Storage,
+    Assumption, Error, Snapshot, Storage,
     draft::{Attribution, Base, Growth, MessageChange, Publication, Records, StoredOutcome},
     port::{Definitions, EntityRow, UNCOMMITTED, Version},
     task::{Decision, TaskChange},
@@ -74,6 +74,8 @@ pub struct UnitOfWork {
     growth: Growth,
     /// The transaction that the request began with, where this is a later one.
     entry: Option<TransactionId>,
+    /// What its request takes for granted, if anything.
+    assumption: Option<Assumption>,
     /// What [`Self::roll_back_to`] puts back, oldest first; kept while there is a mark.
     undo: Vec<(EntityId, Option<Changed>)>,
     marks: usize,
@@ -151,6 +153,7 @@ impl Storage {
             records: Records::default(),
             publications: Vec::new(),
             entry: None,
+            assumption: None,
             undo: Vec::new(),
             marks: 0,
             _open: Open::new(),
@@ -438,6 +441,19 @@ impl UnitOfWork {
             && self.marks > 0
         {
             self.undo.push((id, Some(before)));
+        }
+    }
+
+    /// Has the commit refused if what the request assumes is wrong.
+    pub fn rest_on(&mut self, assumption: Assumption) {
+        self.assumption = Some(assumption);
+    }
+
+    /// Has known whether what the request assumes holds, before it has an effect outside.
+    pub async fn verify(&self) -> Result<(), Error> {
+        match &self.assumption {
+            Some(assumption) => self.storage.verify(assumption).await,
+            None => Ok(()),
         }
     }
 

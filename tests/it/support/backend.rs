@@ -56,6 +56,7 @@ const OF_POSTGRES: Once = &[
     ),
     ("processes::", "several processes share a database"),
     ("sharing::", "several processes share their work"),
+    ("stale_definitions::", "several processes share a database"),
     ("tls::nodes_that_ask", "nodes share a database"),
     ("storing::", "settings and faults of PostgreSQL"),
 ];
