@@ -43,6 +43,7 @@ use std::{
 };
 
 use clap::{Parser, Subcommand, ValueEnum};
+use futures_util::FutureExt as _;
 
 use crate::app::{
     self,
@@ -496,12 +497,12 @@ fn migrate(config: &Config, timeout: Duration) -> ExitCode {
     }
 }
 
-/// Runs a command's future on one thread.
+/// Runs a command's future on one thread. It is boxed, so that the runtime is compiled once.
 fn block_on<T>(work: impl Future<Output = T>) -> std::io::Result<T> {
     Ok(tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?
-        .block_on(work))
+        .block_on(work.boxed_local()))
 }
 
 /// Prints an error with its causes.

@@ -3,7 +3,7 @@
 
 use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use tokio::time::timeout;
@@ -52,8 +52,24 @@ pub(super) async fn reading<T: Send + 'static>(
     cx: &Context,
     read: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Failure> {
+    let result = Arc::new(Mutex::new(None));
+    let slot = Arc::clone(&result);
+    // Compiled once for each type of request, so that as little as possible is.
+    on_another_thread(
+        cx,
+        Box::new(move || {
+            *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(read());
+        }),
+    )
+    .await?;
+    let mut result = result.lock().unwrap_or_else(PoisonError::into_inner);
+    result.take().ok_or_else(cancelled)
+}
+
+/// Does a piece of work when it is the tenant's turn.
+async fn on_another_thread(cx: &Context, work: Box<dyn FnOnce() + Send>) -> Result<(), Failure> {
     tokio::select! {
-        read = Pool::for_reading().run(party(cx), move |_| read()) => Ok(read),
+        () = Pool::for_reading().run(party(cx), move |_| work()) => Ok(()),
         () = cx.cancel().cancelled() => Err(cancelled()),
     }
 }

@@ -176,12 +176,23 @@ impl Service<'_> {
         operation: &'static str,
         members: impl FnOnce(Object) -> Object,
     ) -> Result<String, Error> {
+        let id = MessageId::fresh().to_string();
+        let payload = members(Object::new().text("id", &id)).finish();
+        self.ask_with(operation, id, payload).await
+    }
+
+    async fn ask_with(
+        &self,
+        operation: &'static str,
+        id: String,
+        payload: String,
+    ) -> Result<String, Error> {
         let mut answer = None;
         let mut keep = |text: &str| {
             answer = Some(text.to_owned());
             Ok(())
         };
-        self.send(operation, members, &mut keep).await?;
+        self.send_with(operation, id, payload, &mut keep).await?;
         let answer = answer.ok_or(Error::Silent)?;
         match refused(&answer)? {
             Some(refusal) => Err(Error::Refused(refusal)),
@@ -196,11 +207,21 @@ impl Service<'_> {
         members: impl FnOnce(Object) -> Object,
         heard: &mut (dyn FnMut(&str) -> Result<(), client::Error> + Send),
     ) -> Result<(), Error> {
+        let id = MessageId::fresh().to_string();
+        let payload = members(Object::new().text("id", &id)).finish();
+        self.send_with(operation, id, payload, heard).await
+    }
+
+    async fn send_with(
+        &self,
+        operation: &'static str,
+        id: String,
+        payload: String,
+        heard: &mut (dyn FnMut(&str) -> Result<(), client::Error> + Send),
+    ) -> Result<(), Error> {
         let route = EventType::from_name(&format!("{operation}Request"))
             .and_then(Route::of)
             .ok_or(Error::Unoffered(operation))?;
-        let id = MessageId::fresh().to_string();
-        let payload = members(Object::new().text("id", &id)).finish();
         let mut event = Event::ours(route.request, payload);
         event.id = id.into();
         let target = &self.options.target;

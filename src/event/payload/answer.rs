@@ -198,6 +198,16 @@ impl<'a> ErrorMember<'a> {
 /// if it succeeded and if it failed.
 pub fn schema<A: Answer>(generator: &mut SchemaGenerator) -> Schema {
     let own = A::json_schema(generator);
+    whole(own, A::REQUEST_ID, A::placeholder().is_some(), generator)
+}
+
+/// The same of any answer, whose own schema is given.
+fn whole(
+    own: Schema,
+    request_id: RequestId,
+    has_placeholder: bool,
+    generator: &mut SchemaGenerator,
+) -> Schema {
     let member = |name: &str| own.get(name).cloned();
     let Some(Value::Object(members)) = member("properties").or_else(|| Some(Map::new().into()))
     else {
@@ -233,21 +243,21 @@ pub fn schema<A: Answer>(generator: &mut SchemaGenerator) -> Schema {
         ),
     );
     let mut always = vec![Value::from("id"), Value::from("success")];
-    if A::REQUEST_ID != RequestId::Never {
+    if request_id != RequestId::Never {
         put(
             "requestId",
             json_value(
                 &json_schema!({"type": "string", "description": "The id of the request's event."}),
             ),
         );
-        if A::REQUEST_ID == RequestId::Always {
+        if request_id == RequestId::Always {
             always.push("requestId".into());
         } else {
             required.insert(0, "requestId".into());
         }
     }
     properties.extend(members);
-    if A::placeholder().is_some() {
+    if has_placeholder {
         always.append(&mut required);
     }
     let mut whole = json_schema!({

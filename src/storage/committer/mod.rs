@@ -56,6 +56,8 @@ pub(super) struct Committer {
     revision: i64,
     /// Whether other processes may have committed what is not known here.
     is_behind: bool,
+    /// Whether other processes write so often that a batch without a turn would be overtaken.
+    is_contended: bool,
     /// How the database failed while a batch was validated.
     failure: Option<Failure>,
     /// What was taken out of the inbox.
@@ -99,6 +101,7 @@ impl Committer {
             newest_topic: None,
             // What comes first learns the time of the server, and what was committed since the start.
             is_behind: is_shared,
+            is_contended: false,
             failure: None,
             waiting: Waiting::default(),
             flight: None,
@@ -171,8 +174,15 @@ impl Committer {
     }
 
     async fn commit(&mut self, mut batch: Vec<Submission>) {
+        if self.is_contended
+            && let Err(error) = self.take_contended_turn().await
+        {
+            refuse_all(batch, &error);
+            return self.end_turn().await;
+        }
         while let Some(overtaken) = self.try_commit(batch).await {
             nodes::link(true);
+            self.is_contended = true;
             batch = overtaken;
             self.take_turn().await;
         }

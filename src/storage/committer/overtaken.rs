@@ -46,6 +46,17 @@ impl Committer {
         }
     }
 
+    /// Takes a turn before a batch is tried, and reads what others have written until then. If that
+    /// is nothing, the next batch is tried without a turn.
+    pub(super) async fn take_contended_turn(&mut self) -> Result<(), Error> {
+        let before = self.follows();
+        self.take_turn().await;
+        self.is_behind = true;
+        self.catch_up().await?;
+        self.is_contended = self.follows() > before;
+        Ok(())
+    }
+
     /// Ends a turn in which nothing was written.
     pub(super) async fn end_turn(&mut self) {
         if let Some(writer) = &mut self.writer
