@@ -105,7 +105,7 @@ const STORAGE_MAY_USE: &[(&str, &[&str])] = &[
     ("job",           &["draft", "error", "handle", "port", "snapshot"]),
     ("feed",          &["error", "handle", "port", "recent"]),
     ("submit",        &["draft", "error", "handle", "submission"]),
-    ("assumption",    &["error", "handle"]),
+    ("assumption",    &["draft", "error", "handle"]),
     ("unit",          &["assumption", "draft", "error", "handle", "port", "snapshot", "task", "trouble"]),
     ("incident",      &["error", "handle", "port", "trouble", "unit"]),
     ("leased",        &["error", "handle", "lease", "port", "unit"]),

@@ -3,10 +3,10 @@
 
 use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
 
-use tokio::time::timeout;
+use tokio::{sync::oneshot, time::timeout};
 
 use super::{Context, Operation, reply::cancelled};
 use crate::condition::Condition;
@@ -52,18 +52,13 @@ pub(super) async fn reading<T: Send + 'static>(
     cx: &Context,
     read: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Failure> {
-    let result = Arc::new(Mutex::new(None));
-    let slot = Arc::clone(&result);
-    // Compiled once for each type of request, so that as little as possible is.
-    on_another_thread(
-        cx,
-        Box::new(move || {
-            *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(read());
-        }),
-    )
-    .await?;
-    let mut result = result.lock().unwrap_or_else(PoisonError::into_inner);
-    result.take().ok_or_else(cancelled)
+    // This is compiled for each type of request, so it is short.
+    let (reply, outcome) = oneshot::channel();
+    let work = Box::new(move || {
+        let _ = reply.send(read());
+    });
+    on_another_thread(cx, work).await?;
+    outcome.await.map_err(|_| cancelled())
 }
 
 /// Does a piece of work when it is the tenant's turn.

@@ -131,15 +131,17 @@ pub(super) fn admit(cx: &Context, route: &Route) -> Result<Option<RequestSlot>, 
     Ok(place)
 }
 
+/// How many bytes a tenant may store, if that is limited.
+pub(super) fn stored_bytes(cx: &Context) -> Option<u64> {
+    cx.tenants().0.as_ref()?.limits.stored_bytes
+}
+
 /// Whether the tenant of a request that stores something has not reached its limit of bytes, as far
 /// as any process has stored them.
 pub(super) fn has_room(cx: &Context, route: &Route) -> Result<(), Failure> {
-    let Some(tenants) = &cx.tenants().0 else {
-        return Ok(());
-    };
     if route.stores
         && !cx.is_joined()
-        && let Some(most) = tenants.limits.stored_bytes
+        && let Some(most) = stored_bytes(cx)
         && cx.storage().stored_bytes(&cx.caller().tenant) >= most
     {
         Limited::StoredBytes.refused();

@@ -364,7 +364,7 @@ fn assumed(cx: &Context, route: &Route, event: &Event) -> Option<Assumption> {
     if !fits || limits::has_room(cx, route).is_err() {
         return None;
     }
-    cx.storage().assume()
+    cx.storage().assume(limits::stored_bytes(cx))
 }
 
 /// The same events; what goes wrong on the way is reported, and a panic is a failure. The request

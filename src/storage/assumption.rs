@@ -1,48 +1,61 @@
 //! The assumption of a request that no definition has changed since the last pulse (STORAGE.md §13).
 //!
 //! A request sees what any process has acknowledged before it began. One that only creates entities
-//! reads nothing but definitions, and its commit is written only if it follows the newest one, so it
-//! waits for no pulse: it takes the definitions in memory, and its commit is refused with
-//! [`Error::Conflict`] if they are not those of the newest commit. Before it has an effect outside of
-//! the database it verifies the assumption.
+//! reads nothing but definitions and how much its tenant has stored, and its commit is written only if
+//! it follows the newest one. So it waits for no pulse: it takes what is in memory, and its commit is
+//! refused with [`Error::Conflict`] if that is not so as of the newest commit. Before it has an effect
+//! outside of the database it verifies the assumption.
 
 use std::sync::{
     Arc,
     atomic::{AtomicBool, Ordering},
 };
 
-use super::{Error, Storage};
+use super::{Error, Storage, draft::Assumed};
+use crate::id::Tenant;
 
 /// The assumption of one request. Whatever the request answers before it is settled may be wrong.
 #[derive(Debug, Clone)]
 pub struct Assumption {
-    /// How often definitions, indexes and identities were changed, as of what was applied when the
-    /// request began.
-    revision: i64,
+    assumed: Assumed,
     is_settled: Arc<AtomicBool>,
 }
 
 impl Storage {
-    /// The assumption for a request that begins; none where there is nothing to assume, since no
-    /// other process can write.
-    pub fn assume(&self) -> Option<Assumption> {
+    /// The assumption for a request that begins, whose tenant has stored fewer bytes than its limit,
+    /// if there is one. None where there is nothing to assume, since no other process can write.
+    pub fn assume(&self, stored_below: Option<u64>) -> Option<Assumption> {
         self.0.database.is_shared().then(|| Assumption {
-            revision: self.0.applied.newest().revision,
+            assumed: Assumed {
+                revision: self.0.applied.newest().revision,
+                stored_below,
+            },
             is_settled: Arc::default(),
         })
     }
 
     /// Asks whether an assumption holds, unless that is known; if it does not, that is a conflict.
-    pub(super) async fn verify(&self, assumption: &Assumption) -> Result<(), Error> {
+    pub(super) async fn verify(
+        &self,
+        assumption: &Assumption,
+        tenant: &Tenant,
+    ) -> Result<(), Error> {
         if assumption.is_settled() {
             return Ok(());
         }
         self.refresh().await?;
-        if self.0.applied.newest().revision != assumption.revision {
+        let revision = self.0.applied.newest().revision;
+        if !self.holds(assumption.assumed, tenant, revision) {
             return Err(Error::Conflict);
         }
         assumption.settle();
         Ok(())
+    }
+
+    /// Whether what is assumed for a tenant is so, as of a commit with that revision.
+    pub(super) fn holds(&self, assumed: Assumed, tenant: &Tenant, revision: i64) -> bool {
+        let stored = self.0.usage.of(tenant);
+        revision == assumed.revision && assumed.stored_below.is_none_or(|limit| stored < limit)
     }
 }
 
@@ -52,9 +65,9 @@ impl Assumption {
         self.is_settled.load(Ordering::Acquire)
     }
 
-    /// The revision that a commit has to rest on; none once it is settled.
-    pub(super) fn revision(&self) -> Option<i64> {
-        (!self.is_settled()).then_some(self.revision)
+    /// What has to be so when a unit is committed; nothing once it is settled.
+    pub(super) fn assumed(&self) -> Option<Assumed> {
+        (!self.is_settled()).then_some(self.assumed)
     }
 
     /// What became of a unit that was submitted under it. A conflict may be all its fault; any other

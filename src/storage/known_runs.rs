@@ -162,6 +162,7 @@ impl Runs {
         own: NodeRow,
         is_newest: bool,
     ) {
+        let (mut all_ended, mut all_out) = (Vec::new(), Vec::new());
         for (run, before) in runs {
             let is_here = run.is_out && run.owner.is_none_or(|owner| owner == own);
             let out = is_here.then_some((run.tenant, run.id));
@@ -181,17 +182,18 @@ impl Runs {
                     awaited.add(entity, &woken(tenant, run.tenant, run.id));
                 }
             }
-            let ended = run.ended.is_some().then_some(run.id);
-            // Who looks at it from now on sees what was committed.
+            all_ended.extend(run.ended.is_some().then_some(run.id));
+            all_out.extend(out);
             if is_newest {
                 self.current.insert(run.id, Arc::new(run));
             }
-            if let Some(id) = ended {
-                self.ended(id, watched);
-            }
-            if let Some((line, id)) = out {
-                self.wake(tenant, line, id);
-            }
+        }
+        // Only now: who looks at one of them sees all that was committed with it, such as its parent.
+        for id in all_ended {
+            self.ended(id, watched);
+        }
+        for (line, id) in all_out {
+            self.wake(tenant, line, id);
         }
     }
 

@@ -117,9 +117,13 @@ impl View {
 impl View {
     /// Whether the runs of a unit are where it has read them, and its new runs bring new keys.
     fn runs_hold(&self, draft: &Draft) -> Result<(), Error> {
+        let current = |run: &RunId| self.runs.get(run).copied().flatten();
+        let mut left = draft.runs_left.iter();
+        if left.any(|(run, seen)| current(run) != Some(*seen)) {
+            return Err(Error::Conflict);
+        }
         for write in &draft.runs {
-            let current = self.runs.get(&write.id).copied().flatten();
-            if write.base.is_some() && current != write.base {
+            if write.base.is_some() && current(&write.id) != write.base {
                 return Err(Error::Conflict);
             }
             for key in &write.keys {
@@ -351,6 +355,21 @@ pub(super) mod tests {
             change_level,
             schema: Arc::default(),
             deltas: 0,
+        }
+    }
+
+    #[test]
+    fn a_run_that_is_left_as_it_is_has_not_moved() {
+        let run = RunId::new(1);
+        for (current, is_valid) in [(Some(5), true), (Some(6), false), (None, false)] {
+            let mut view = View::default();
+            view.runs.insert(run, current.map(Position));
+            let draft = Draft {
+                runs_left: vec![(run, Position(5))],
+                ..draft(&[], &[])
+            };
+            let validated = validate(&mut view, &draft, Position(7));
+            assert_eq!(validated.is_ok(), is_valid, "{current:?}");
         }
     }
 

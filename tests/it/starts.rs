@@ -227,6 +227,19 @@ async fn a_run_that_never_ends_by_itself_is_ended() {
     assert_eq!(ended.status(), "cancelled", "{:?}", ended.events());
 }
 
+/// A child that ends in its first step finds its parent waiting, however soon it is looked at.
+#[tokio::test]
+async fn children_that_end_at_once_end_their_parents() {
+    let flow = Flow::with(&[("INTERLOCK_RUNS_MAX_CHILD_DEPTH", "2")]).await;
+    let mut nested = parent("nested", "nested");
+    nested["start"]["transitions"]["execution_failure"] = json!("flo.Completed");
+    flow.define(nested).await;
+    for _ in 0..150 {
+        let id = flow.start("nested", json!({})).await;
+        assert_eq!(flow.ended(&id).await.status(), "completed");
+    }
+}
+
 /// 1.13: attributes are coerced, at the start and again at the end.
 #[tokio::test]
 async fn search_attributes_have_the_type_that_is_declared() {

@@ -171,6 +171,7 @@ impl Runtime {
             is_first = false;
             arrived.permits.extend(permits);
             if !is_taken && history.is_empty() {
+                session.unit()?.leave_run(&stored);
                 continue;
             }
             arrived.is_changed = true;

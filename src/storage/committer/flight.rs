@@ -70,6 +70,10 @@ impl Flight {
                 let mut seen = replaced.chain(draft.reads.keys().copied());
                 seen.any(|id| self.written.contains(&id))
                     || draft.runs.iter().any(|run| self.runs.contains(&run.id))
+                    || draft
+                        .runs_left
+                        .iter()
+                        .any(|(run, _)| self.runs.contains(run))
                     || self.decides_records(draft)
             })
     }

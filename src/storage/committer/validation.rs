@@ -83,13 +83,16 @@ impl Committer {
         let is_shared = self.storage.0.database.is_shared();
         for submission in batch {
             let first = Position(self.next);
-            let rests_on = submission.draft.revision;
-            let is_valid = if rests_on.is_none_or(|revision| revision == self.revision) {
+            let Draft {
+                assumed, tenant, ..
+            } = &*submission.draft;
+            let holds = |assumed| self.storage.holds(assumed, tenant, self.revision);
+            let validated = if assumed.is_none_or(holds) {
                 validate::validate(&mut view, &submission.draft, first)
             } else {
                 Err(Error::Conflict)
             };
-            let written = match is_valid {
+            let written = match validated {
                 Ok(sequence) => {
                     let committed = Committed {
                         sequence,
@@ -207,14 +210,16 @@ async fn view_runs(storage: &Storage, view: &mut View, batch: &[Submission]) -> 
     let mut unknown = Vec::new();
     for submission in batch {
         let draft = &*submission.draft;
-        for write in &draft.runs {
-            if write.base.is_some() {
-                let known = storage.0.runs.position(write.id);
-                if known.is_none() {
-                    unknown.push(write.id);
-                }
-                view.runs.insert(write.id, known);
+        let advanced = draft.runs.iter().filter(|write| write.base.is_some());
+        let left = draft.runs_left.iter().map(|(run, _)| *run);
+        for run in advanced.map(|write| write.id).chain(left) {
+            let known = storage.0.runs.position(run);
+            if known.is_none() {
+                unknown.push(run);
             }
+            view.runs.insert(run, known);
+        }
+        for write in &draft.runs {
             if let Some(tenant) = storage.tenant_row(&draft.tenant).await?
                 && !write.keys.is_empty()
             {

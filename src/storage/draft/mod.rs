@@ -20,7 +20,7 @@ use super::{
 };
 use crate::clock::Timestamp;
 use crate::entity::{Actor, ChangeKind, Image, Json, Position, Sequence};
-use crate::id::{EntityId, ModelKey, Tenant, TransactionId};
+use crate::id::{EntityId, ModelKey, RunId, Tenant, TransactionId};
 use crate::model::{ChangeLevel, KeyDefinition, Schema};
 use crate::workflow::WorkflowSet;
 
@@ -62,6 +62,8 @@ pub(super) struct Draft {
     pub(super) decisions: Vec<Decision>,
     pub(super) tasks: Vec<TaskChange>,
     pub(super) runs: Vec<RunWrite>,
+    /// Runs that are left as they are because of how they were read, and where they were.
+    pub(super) runs_left: Vec<(RunId, Position)>,
     pub(super) messages: Vec<MessageChange>,
     /// What the documents add to their models.
     pub(super) widenings: Vec<Widening>,
@@ -73,10 +75,19 @@ pub(super) struct Draft {
     pub(super) publications: Vec<Publication>,
     /// The transaction that the request began with, where this is a later one.
     pub(super) entry: Option<TransactionId>,
-    /// The revision of definitions that it assumes to be the newest; none if its request has asked.
-    pub(super) revision: Option<i64>,
+    /// What it takes for granted; none if its request has asked.
+    pub(super) assumed: Option<Assumed>,
     /// A unit that changes a model does nothing else.
     pub(super) model: Option<(ModelKey, ModelChange)>,
+}
+
+/// What a unit takes for granted of the commit that it follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Assumed {
+    /// How often definitions, indexes and identities were changed.
+    pub(super) revision: i64,
+    /// How many bytes its tenant has stored fewer than, if that is limited.
+    pub(super) stored_below: Option<u64>,
 }
 
 /// A model that must still be as it was, and locked.
@@ -140,13 +151,14 @@ impl Draft {
             decisions: Vec::new(),
             tasks: Vec::new(),
             runs: Vec::new(),
+            runs_left: Vec::new(),
             messages: Vec::new(),
             widenings: Vec::new(),
             outcomes: Vec::new(),
             records: Records::default(),
             publications: Vec::new(),
             entry: None,
-            revision: None,
+            assumed: None,
             model: None,
         }
     }

@@ -55,6 +55,7 @@ impl UnitOfWork {
         saved.sort_unstable_by_key(|saved| saved.order);
         removals.sort_unstable_by_key(|removal| removal.base.row);
         let indexes = self.storage.0.indexes.current();
+        let (runs, runs_left) = self.runs.into_parts();
         let write = |saved: Box<Saved>| {
             Ok(Write {
                 claims: saved.claims()?.map(Box::new),
@@ -88,14 +89,15 @@ impl UnitOfWork {
             removals,
             decisions: self.decisions,
             tasks: self.tasks,
-            runs: self.runs.into_writes(),
+            runs,
+            runs_left,
             messages: self.messages,
             widenings: self.growth.into_widenings(),
             outcomes: self.outcomes,
             records: self.records,
             publications: self.publications,
             entry: self.entry,
-            revision: self.assumption.and_then(|assumed| assumed.revision()),
+            assumed: self.assumption.and_then(|assumption| assumption.assumed()),
             model: None,
         })
     }

@@ -452,7 +452,7 @@ impl UnitOfWork {
     /// Has known whether what the request assumes holds, before it has an effect outside.
     pub async fn verify(&self) -> Result<(), Error> {
         match &self.assumption {
-            Some(assumption) => self.storage.verify(assumption).await,
+            Some(assumption) => self.storage.verify(assumption, &self.tenant).await,
             None => Ok(()),
         }
     }

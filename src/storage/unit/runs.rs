@@ -62,6 +62,8 @@ pub(super) struct Runs {
     /// In the order of their first change.
     order: Vec<RunId>,
     writes: HashMap<RunId, RunWrite>,
+    /// Where runs were that this unit has read and left as they are, because of how they are.
+    seen: Vec<(RunId, Position)>,
     /// What a rollback puts back, oldest first; kept while there is a mark.
     undo: Vec<(RunId, Option<RunWrite>)>,
     /// Signals that are delivered after the turn of the run that is being advanced; none if no run
@@ -119,10 +121,11 @@ impl Runs {
         self.undo.clear();
     }
 
-    pub(super) fn into_writes(mut self) -> Vec<RunWrite> {
+    /// What it does to runs, and where those were that it leaves as they are.
+    pub(super) fn into_parts(mut self) -> (Vec<RunWrite>, Vec<(RunId, Position)>) {
         let order = std::mem::take(&mut self.order);
         let writes = order.iter().filter_map(|id| self.writes.remove(id));
-        writes.collect()
+        (writes.collect(), self.seen)
     }
 }
 
@@ -151,6 +154,14 @@ impl UnitOfWork {
             ended: write.ended,
             state: Arc::clone(&write.state),
         })))
+    }
+
+    /// Remembers that a run is left as it is because of how it was read: the commit fails if someone
+    /// else has advanced it meanwhile.
+    pub fn leave_run(&mut self, run: &StoredRun) {
+        if !self.runs.writes.contains_key(&run.id) {
+            self.runs.seen.push((run.id, run.position));
+        }
     }
 
     /// The runs that this unit creates for an entity, oldest first.
