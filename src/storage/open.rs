@@ -164,7 +164,7 @@ impl Storage {
         let pulse = storage.keep_pulse();
         let run = async move {
             let _until_it_has_stopped = pulse;
-            committer.run(stop).await;
+            Box::pin(committer.run(stop)).await;
         };
         Ok((storage, run))
     }

@@ -98,8 +98,7 @@ impl Runtime {
         by: &Initiator,
         advance: Advance,
     ) -> Result<Arrived, Failure> {
-        let conflicts = advance.conflicts;
-        let mut read = advance.read;
+        let (conflicts, mut read) = (advance.conflicts, advance.read);
         let mut arrived = Arrived::default();
         let mut queue = VecDeque::from([(advance.run, advance.arrival)]);
         let mut is_first = true;
