@@ -93,7 +93,7 @@ pub struct Context {
     trace: Option<Trace>,
     cancel: CancellationToken,
     promised: Option<Arc<Promised>>,
-    /// What is taken for granted about definitions, if anything.
+    /// What the request assumes instead of waiting for a pulse, if anything.
     assumption: Option<Assumption>,
     /// Whether the request is one to a route of a bundle.
     is_routed: bool,
@@ -235,7 +235,7 @@ impl Context {
         self.token.is_some()
     }
 
-    /// The same request, which takes the definitions in memory for granted.
+    /// The same request under an assumption.
     pub(super) fn assuming(&self, assumption: Assumption) -> Self {
         Self {
             assumption: Some(assumption),

@@ -389,7 +389,7 @@ impl Session {
         Ok(())
     }
 
-    /// Has everything refused if what the request assumes is wrong.
+    /// From here on a commit fails if the assumption does not hold.
     pub fn rest_on(&mut self, assumption: Assumption) -> Result<(), Error> {
         self.unit()?.rest_on(assumption);
         Ok(())

@@ -34,7 +34,7 @@ impl Storage {
         })
     }
 
-    /// Asks whether an assumption holds, unless that is known; if it does not, that is a conflict.
+    /// Checks an assumption, unless that was done; one that does not hold is a conflict.
     pub(super) async fn verify(
         &self,
         assumption: &Assumption,
@@ -70,8 +70,8 @@ impl Assumption {
         (!self.is_settled()).then_some(self.assumed)
     }
 
-    /// What became of a unit that was submitted under it. A conflict may be all its fault; any other
-    /// outcome is that of the newest commit, or is not to be tried again.
+    /// Takes the outcome of a unit that was submitted under it. A conflict may be due to the
+    /// assumption; any other outcome is valid as of the newest commit, or must not be tried again.
     pub(super) fn met<T>(&self, outcome: &Result<T, Error>) {
         if !matches!(outcome, Err(Error::Conflict)) {
             self.settle();

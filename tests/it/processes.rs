@@ -20,14 +20,14 @@ const NOW: &str =
     r#"select to_char(clock_timestamp() at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')"#;
 
 /// Processes over one database, each with a connection to it.
-struct Processes {
-    _servers: Vec<Server>,
+pub(crate) struct Processes {
+    pub(crate) servers: Vec<Server>,
     connections: Vec<Connection>,
     database: Database,
 }
 
 impl Processes {
-    async fn start(count: usize) -> Self {
+    pub(crate) async fn start(count: usize) -> Self {
         let database = Database::new(backend::migrate);
         let url = database.url();
         let settings = [
@@ -40,13 +40,13 @@ impl Processes {
             connections.push(server.connect().await);
         }
         Self {
-            _servers: servers,
+            servers,
             connections,
             database,
         }
     }
 
-    fn both(&self) -> (&Connection, &Connection) {
+    pub(crate) fn both(&self) -> (&Connection, &Connection) {
         (&self.connections[0], &self.connections[1])
     }
 }

@@ -9,22 +9,11 @@ use std::sync::{
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
+use crate::processes::Processes;
 use crate::support::{
-    Connection, Member, Reply, Server, backend, create, database::Database, get, locked_model,
-    new_entity, processed_by, state, sync_processor,
+    Connection, Member, Reply, create, get, locked_model, new_entity, processed_by, state,
+    sync_processor,
 };
-
-/// Two processes over a database.
-fn two() -> (Database, [Server; 2]) {
-    let database = Database::new(backend::migrate);
-    let url = database.url();
-    let settings = [
-        ("CYODA_STORAGE_BACKEND", "postgres"),
-        ("CYODA_POSTGRES_URL", url.as_str()),
-    ];
-    let servers = [Server::on_disk(&settings), Server::on_disk(&settings)];
-    (database, servers)
-}
 
 async fn import(connection: &Connection, model: &Value, workflow: Value) {
     let import = json!({"model": model, "importMode": "REPLACE", "workflows": [workflow]});
@@ -38,15 +27,15 @@ fn begins_in(initial: &str) -> Value {
 
 #[tokio::test]
 async fn a_create_follows_the_workflow_that_another_process_has_just_imported() {
-    let (_database, [one, other]) = two();
-    let (one, other) = (one.connect().await, other.connect().await);
-    let model = locked_model(&one, "m", json!({"n": 1})).await;
+    let processes = Processes::start(2).await;
+    let (one, other) = processes.both();
+    let model = locked_model(one, "m", json!({"n": 1})).await;
     for n in 0..30 {
         let state_now = format!("S{n}");
         let (changer, creator) = if n % 2 == 0 {
-            (&one, &other)
+            (one, other)
         } else {
-            (&other, &one)
+            (other, one)
         };
         import(changer, &model, begins_in(&state_now)).await;
         // Several at once are committed together.
@@ -64,25 +53,27 @@ async fn a_create_follows_the_workflow_that_another_process_has_just_imported() 
 
 #[tokio::test]
 async fn a_member_is_called_only_if_the_newest_workflow_says_so() {
-    let (_database, [a, b]) = two();
-    let (one, other) = (a.connect().await, b.connect().await);
-    let model = locked_model(&one, "m", json!({"n": 1})).await;
+    let processes = Processes::start(2).await;
+    let (one, other) = processes.both();
+    let model = locked_model(one, "m", json!({"n": 1})).await;
     let calls = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&calls);
-    let served = Member::join(&a, &["red"]).await.serve(move |call, _| {
-        counted.fetch_add(1, Ordering::Relaxed);
-        async move { Reply::Data(json!({"n": call.data()["n"]})) }
-    });
+    let served = Member::join(&processes.servers[0], &["red"])
+        .await
+        .serve(move |call, _| {
+            counted.fetch_add(1, Ordering::Relaxed);
+            async move { Reply::Data(json!({"n": call.data()["n"]})) }
+        });
     let processor = sync_processor("p", json!({"calculationNodesTags": "red"}));
     let processed = processed_by(json!([processor]));
     for n in 1..=10 {
-        import(&other, &model, processed.clone()).await;
-        let id = create(&one, &model, json!({"n": n})).await;
-        assert_eq!(state(&get(&other, &id).await), "DONE");
+        import(other, &model, processed.clone()).await;
+        let id = create(one, &model, json!({"n": n})).await;
+        assert_eq!(state(&get(other, &id).await), "DONE");
         assert_eq!(calls.load(Ordering::Relaxed), n, "once for each");
-        import(&other, &model, begins_in("QUIET")).await;
-        let id = create(&one, &model, json!({"n": n})).await;
-        assert_eq!(state(&get(&other, &id).await), "QUIET");
+        import(other, &model, begins_in("QUIET")).await;
+        let id = create(one, &model, json!({"n": n})).await;
+        assert_eq!(state(&get(other, &id).await), "QUIET");
         assert_eq!(
             calls.load(Ordering::Relaxed),
             n,
@@ -93,10 +84,10 @@ async fn a_member_is_called_only_if_the_newest_workflow_says_so() {
 }
 
 #[tokio::test]
-async fn a_create_is_refused_by_the_newest_lock_schema_and_unique_keys() {
-    let (_database, [one, other]) = two();
-    let (one, other) = (one.connect().await, other.connect().await);
-    let model = locked_model(&one, "m", json!({"n": 1})).await;
+async fn a_create_follows_the_newest_lock_and_schema() {
+    let processes = Processes::start(2).await;
+    let (one, other) = processes.both();
+    let model = locked_model(one, "m", json!({"n": 1})).await;
     let change = |transition: &str| json!({"model": model, "transition": transition});
     for _ in 0..5 {
         other
@@ -109,7 +100,7 @@ async fn a_create_is_refused_by_the_newest_lock_schema_and_unique_keys() {
         other
             .ok("EntityModelTransitionRequest", change("LOCK"))
             .await;
-        let id = create(&one, &model, json!({"n": 1})).await;
+        let id = create(one, &model, json!({"n": 1})).await;
         other
             .ok("EntityDeleteRequest", json!({"entityId": id}))
             .await;
@@ -125,6 +116,6 @@ async fn a_create_is_refused_by_the_newest_lock_schema_and_unique_keys() {
         .await;
     assert_eq!(refused, "MODEL_NOT_FOUND");
     // One of that name again, of another form.
-    let again = locked_model(&other, "m", json!({"text": "a"})).await;
-    create(&one, &again, json!({"text": "b"})).await;
+    let again = locked_model(other, "m", json!({"text": "a"})).await;
+    create(one, &again, json!({"text": "b"})).await;
 }

@@ -56,7 +56,7 @@ pub(super) struct Committer {
     revision: i64,
     /// Whether other processes may have committed what is not known here.
     is_behind: bool,
-    /// Whether other processes write so often that a batch without a turn would be overtaken.
+    /// Whether other processes write so often that a batch without a turn is likely to be overtaken.
     is_contended: bool,
     /// How the database failed while a batch was validated.
     failure: Option<Failure>,

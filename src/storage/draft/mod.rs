@@ -75,18 +75,18 @@ pub(super) struct Draft {
     pub(super) publications: Vec<Publication>,
     /// The transaction that the request began with, where this is a later one.
     pub(super) entry: Option<TransactionId>,
-    /// What it takes for granted; none if its request has asked.
+    /// What it assumes; none if its request has waited for a pulse.
     pub(super) assumed: Option<Assumed>,
     /// A unit that changes a model does nothing else.
     pub(super) model: Option<(ModelKey, ModelChange)>,
 }
 
-/// What a unit takes for granted of the commit that it follows.
+/// What a unit assumes of the commit that it follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Assumed {
     /// How often definitions, indexes and identities were changed.
     pub(super) revision: i64,
-    /// How many bytes its tenant has stored fewer than, if that is limited.
+    /// The limit of stored bytes that its tenant has not reached, if it has one.
     pub(super) stored_below: Option<u64>,
 }
 

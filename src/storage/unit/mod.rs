@@ -74,7 +74,7 @@ pub struct UnitOfWork {
     growth: Growth,
     /// The transaction that the request began with, where this is a later one.
     entry: Option<TransactionId>,
-    /// What its request takes for granted, if anything.
+    /// What its request assumes, if anything.
     assumption: Option<Assumption>,
     /// What [`Self::roll_back_to`] puts back, oldest first; kept while there is a mark.
     undo: Vec<(EntityId, Option<Changed>)>,
@@ -444,12 +444,12 @@ impl UnitOfWork {
         }
     }
 
-    /// Has the commit refused if what the request assumes is wrong.
+    /// From here on the commit fails if the assumption does not hold.
     pub fn rest_on(&mut self, assumption: Assumption) {
         self.assumption = Some(assumption);
     }
 
-    /// Has known whether what the request assumes holds, before it has an effect outside.
+    /// Checks the assumption, before the request has an effect outside of the database.
     pub async fn verify(&self) -> Result<(), Error> {
         match &self.assumption {
             Some(assumption) => self.storage.verify(assumption, &self.tenant).await,
