@@ -27,8 +27,8 @@ fn begins_in(initial: &str) -> Value {
 
 #[tokio::test]
 async fn a_create_follows_the_workflow_that_another_process_has_just_imported() {
-    let processes = Processes::start(2).await;
-    let (one, other) = processes.both();
+    let cluster = Processes::start(2).await;
+    let (one, other) = cluster.both();
     let model = locked_model(one, "m", json!({"n": 1})).await;
     for n in 0..30 {
         let state_now = format!("S{n}");
@@ -53,12 +53,12 @@ async fn a_create_follows_the_workflow_that_another_process_has_just_imported() 
 
 #[tokio::test]
 async fn a_member_is_called_only_if_the_newest_workflow_says_so() {
-    let processes = Processes::start(2).await;
-    let (one, other) = processes.both();
+    let cluster = Processes::start(2).await;
+    let (one, other) = cluster.both();
     let model = locked_model(one, "m", json!({"n": 1})).await;
     let calls = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&calls);
-    let served = Member::join(&processes.servers[0], &["red"])
+    let served = Member::join(&cluster.servers[0], &["red"])
         .await
         .serve(move |call, _| {
             counted.fetch_add(1, Ordering::Relaxed);
@@ -85,8 +85,8 @@ async fn a_member_is_called_only_if_the_newest_workflow_says_so() {
 
 #[tokio::test]
 async fn a_create_follows_the_newest_lock_and_schema() {
-    let processes = Processes::start(2).await;
-    let (one, other) = processes.both();
+    let cluster = Processes::start(2).await;
+    let (one, other) = cluster.both();
     let model = locked_model(one, "m", json!({"n": 1})).await;
     let change = |transition: &str| json!({"model": model, "transition": transition});
     for _ in 0..5 {
