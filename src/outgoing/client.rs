@@ -180,10 +180,11 @@ impl Client {
 
     async fn exchange(
         &self,
-        mut link: Link,
+        link: Link,
         request: Request<Full<Bytes>>,
     ) -> Result<Answer, Unanswered> {
-        let Link { sender, driven } = &mut link;
+        let Link { mut sender, driven } = link;
+        let mut driven = Some(driven);
         let asked = async {
             let answer = sender.try_send_request(request).await;
             let answer = answer.map_err(|mut error| Unanswered {
@@ -193,19 +194,21 @@ impl Client {
             self.read(answer).await.map_err(Unanswered::from)
         };
         // The connection must be driven for the exchange to proceed, and may end before it.
-        let mut has_ended = false;
-        let driven = async {
-            let _ = driven.as_mut().await;
-            has_ended = true;
+        let ended = async {
+            if let Some(driven) = &mut driven {
+                let _ = driven.await;
+            }
+            // One that has ended before it took the request returns it when it is dropped.
+            driven = None;
             std::future::pending::<()>().await;
         };
         let answer = tokio::select! {
             biased;
             answer = asked => answer?,
-            () = driven => return Err(Unanswered::from(Fault::Ended)),
+            () = ended => return Err(Unanswered::from(Fault::Ended)),
         };
-        if !has_ended {
-            self.keep(link).await;
+        if let Some(driven) = driven {
+            self.keep(Link { sender, driven }).await;
         }
         Ok(answer)
     }
@@ -254,5 +257,49 @@ impl Client {
 
     fn lock(&self) -> MutexGuard<'_, Vec<Idle>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::{
+        io::{AsyncReadExt as _, AsyncWriteExt as _},
+        net::{TcpListener, TcpStream},
+        time::sleep,
+    };
+
+    use super::*;
+
+    /// Answers one request on one connection.
+    async fn answer_one(server: TcpListener) -> TcpStream {
+        let (mut stream, _) = server.accept().await.expect("a connection");
+        let mut received = Vec::new();
+        while !received.ends_with(b"\r\n\r\n") {
+            let more = stream.read_buf(&mut received).await.expect("a request");
+            assert!(more > 0, "the request is whole");
+        }
+        let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
+        stream.write_all(answer).await.expect("is read");
+        stream
+    }
+
+    #[tokio::test]
+    async fn a_request_that_a_closed_connection_did_not_take_is_returned() {
+        let server = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = server.local_addr().expect("an address");
+        let server = tokio::spawn(answer_one(server));
+        let url = Url::parse(&format!("http://{address}")).expect("a URL");
+        let patience = Duration::from_secs(10);
+        let client = Client::new(url, Reach::Everything, None, patience, 1_024, 1);
+        let request = || Request::new(Full::<Bytes>::default());
+        let answer = client.send(request()).await.expect("an answer");
+        assert_eq!(answer.body, "ok");
+        // It is looked at before the server closes it, and used after that.
+        drop(server.await.expect("answers"));
+        let link = client.idle_one().expect("was kept");
+        sleep(Duration::from_millis(100)).await;
+        let exchanged = timeout(patience, client.exchange(link, request())).await;
+        let unanswered = exchanged.expect("ends").expect_err("nobody answers");
+        assert!(unanswered.unsent.is_some(), "{}", unanswered.fault);
     }
 }
