@@ -130,7 +130,7 @@ mod tests {
                 let setting = SETTINGS
                     .iter()
                     .find(|setting| setting.documented() == *name)
-                    .unwrap_or_else(|| panic!("{name} is no setting"));
+                    .unwrap_or_else(|| panic!("{name} is not a setting"));
                 assert_eq!(*value, setting.default, "{name}");
             }
             let expected = if name == "all" {

@@ -310,7 +310,7 @@ struct Yaml<'a> {
 
 #[expect(
     clippy::wildcard_enum_match_arm,
-    reason = "the parser may have other events, which are no values"
+    reason = "the parser may have other events, which are not values"
 )]
 impl<'a> Yaml<'a> {
     fn new(text: &'a str) -> Self {

@@ -207,7 +207,7 @@ pub(super) async fn carry(
 
 fn failed(item: ItemMessage) -> Failure {
     item.failure.map_or_else(
-        || Failure::internal("another node has sent what is no answer"),
+        || Failure::internal("another node sent an invalid answer"),
         FailureMessage::read,
     )
 }
@@ -227,7 +227,7 @@ fn rest(answers: Answers, node: NodeRow) -> Events {
             Ok(Some(item)) => match ItemMessage::decode(item) {
                 Ok(item) if item.what == MANY => success(item),
                 Ok(item) => Err(failed(item)),
-                Err(_) => Err(Failure::internal("another node has sent what is no answer")),
+                Err(_) => Err(Failure::internal("another node sent an invalid answer")),
             },
             Err(_) => Err(unavailable(node)),
         };
@@ -259,7 +259,7 @@ async fn answer(
     body: Bytes,
     cancel: CancellationToken,
 ) -> Result<BoxStream<'static, ItemMessage>, Failure> {
-    let unreadable = || Failure::internal("another node has carried what is no request");
+    let unreadable = || Failure::internal("another node sent an invalid request");
     let message = RequestMessage::decode(body).map_err(|_| unreadable())?;
     let login = message.caller.login().ok_or_else(unreadable)?;
     let event = Event::decode(message.event).map_err(|rejected| rejected.failure)?;

@@ -253,7 +253,7 @@ impl Context {
         self.token.as_deref()
     }
 
-    /// Refuses a transaction token, for what is no part of a transaction (`runs.md` §2).
+    /// Refuses a transaction token, for what is not part of a transaction (`runs.md` §2).
     pub(super) fn refuse_token(&self) -> Result<(), Failure> {
         if self.has_token() {
             return Err(Failure::new(
@@ -331,7 +331,7 @@ impl Context {
         }
     }
 
-    /// Answers a request whose work is no commit. If the request is to be done once, the answer is
+    /// Answers a request whose work is not a commit. If the request is to be done once, the answer is
     /// stored for a repeat.
     pub(super) async fn remembered<A: payload::Answer>(
         &self,

@@ -125,7 +125,7 @@ impl DeleteEntities {
     }
 }
 
-/// Reads a condition where one that cannot be read is no bad request, but a bad condition
+/// Reads a condition where one that cannot be read is a bad condition instead of a bad request
 /// (`errors.md` §3.4).
 pub(super) fn condition(text: &str) -> Result<Condition, Failure> {
     Condition::parse(text).map_err(|error| match Failure::from(error) {

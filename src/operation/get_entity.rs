@@ -36,7 +36,7 @@ impl When {
                 "use either pointInTime or transactionId, not both",
             )),
             (Some(instant), None) => Ok(Self::At(instant)),
-            // What is no transaction's id is the id of none.
+            // A text that is not the id of a transaction matches none.
             (None, Some(transaction)) => Ok(Self::WrittenBy(transaction.parse().ok())),
             (None, None) => Ok(Self::Now),
         }

@@ -153,7 +153,7 @@ fn cut(warnings: &mut Vec<String>) {
     }
 }
 
-/// Reads all definitions, so that everything that is wrong is reported at once. What is no definition
+/// Reads all definitions, so that everything that is wrong is reported at once. What is not a definition
 /// at all is a malformed request.
 fn read(
     given: &[Box<RawValue>],

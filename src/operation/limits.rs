@@ -9,7 +9,7 @@
 //! * A request that joins an open transaction, as members do while they are called, is let in
 //!   always: refused, it would keep the request that waits for it from ending, and that one has
 //!   its place. It counts for the rate of others.
-//! * A member's stream is no request, nor are the calls that are made to it; those have a limit
+//! * A member's stream is not a request, nor are the calls that are made to it; those have a limit
 //!   of their own (`INTERLOCK_MAX_CALLS_OUT`). Neither are timers, and searches that run on their
 //!   own once they are submitted.
 //! * Of writes, those that only delete are done however much is stored.

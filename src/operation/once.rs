@@ -15,7 +15,7 @@
 //! * So is the answer to an event for a row of a foreign database: after a crash in between a repeat
 //!   finds the row where the event has left it.
 //! * What commits nothing else stores nothing: settings of the process are set again by a repeat.
-//! * What may call is no commit either, and its answers hold secrets that are stored nowhere, so
+//! * What may call is not a commit either, and its answers hold secrets that are stored nowhere, so
 //!   requests that change it refuse a key.
 //! * A request that joins a transaction leaves its outcome in that transaction, which stores it
 //!   if it commits, and gives it to a repeat within the same transaction before. A repeat from

@@ -119,7 +119,7 @@ struct Sending {
     events: Option<Events>,
     page: Option<Page>,
     cancel: CancellationToken,
-    /// How many have been sent that are no failure.
+    /// How many have been sent that are not failures.
     count: u64,
     /// The end, where it follows a failure.
     last: Option<Event>,

@@ -187,11 +187,11 @@ pub struct EventSchema {
     pub kind: EventType,
     pub sender: Sender,
     schema: fn() -> Schema,
-    /// The type of the event that answers it, if it is no request of an operation.
+    /// The type of the event that answers it, if it is not a request of an operation.
     answered_by: Option<EventType>,
 }
 
-/// The events that are no requests of an operation and do not answer one.
+/// The events that are not requests of an operation and do not answer one.
 const PROTOCOL: &[EventSchema] = &[
     event(
         EventType::CalculationMemberJoinEvent,
@@ -314,7 +314,7 @@ impl EventSchema {
         Some(event(kind, Sender::Server, answering.answer))
     }
 
-    /// The schema of the data, as a document. What is no word of JSON Schema is in `x-interlock`:
+    /// The schema of the data, as a document. What JSON Schema has no keyword for is in `x-interlock`:
     /// of a request its operation, of an answer the requests that it answers.
     pub fn document(&self, paths: Paths<'_>) -> Value {
         let mut document = Map::new();

@@ -138,7 +138,7 @@ pub(super) async fn carry(
     let status = u16::try_from(head.status).ok();
     *response.status_mut() = status
         .and_then(|status| StatusCode::from_u16(status).ok())
-        .ok_or_else(|| Failure::internal("another node has sent what is no status"))?;
+        .ok_or_else(|| Failure::internal("another node sent an invalid status"))?;
     *response.headers_mut() = headers(head.headers);
     Ok(Some(response))
 }

@@ -115,7 +115,7 @@ fn without_scheme(origin: &str) -> Option<(&'static str, &str)> {
     http.or_else(|| origin.strip_prefix("https://").map(|rest| ("443", rest)))
 }
 
-/// The colons within brackets are no port's.
+/// A colon within brackets does not begin a port.
 fn host_and_port(authority: &str) -> (&str, Option<&str>) {
     match authority.rsplit_once(':') {
         Some((host, port)) if !port.ends_with(']') => (host, Some(port)),

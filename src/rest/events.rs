@@ -151,7 +151,7 @@ fn with_key(event: Event, key: &HeaderValue) -> Event {
     event.with(IDEMPOTENCY_ATTRIBUTE, value)
 }
 
-/// Reads the events of a request; what is no `CloudEvent` at all is a failure.
+/// Reads the events of a request; what is not a `CloudEvent` is a failure.
 fn read(headers: &HeaderMap, body: &Bytes) -> Result<Incoming, Failure> {
     let content_type = headers
         .get(header::CONTENT_TYPE)

@@ -128,7 +128,7 @@ async fn grant(
                     .exchange(client, secret, subject, peer)
                     .await?
             }
-            // The client is checked first (RFC 6749 §5.2), and what it brings is no token.
+            // The client is checked first (RFC 6749 §5.2), and what it brings is not a token.
             Wanted::Exchanged(Err(why)) => {
                 match authenticator.exchange(client, secret, "", peer).await? {
                     Ok(_) | Err(Refusal::Untrusted) => return Ok(Err(Refused::grant(why))),

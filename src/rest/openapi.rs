@@ -64,7 +64,7 @@ struct Entry {
     /// The answers, by media type.
     media: Vec<(&'static str, Shape, Amount)>,
     codes: Vec<(u16, Code)>,
-    /// What is answered where it is no problem document, by status.
+    /// What is answered where it is not a problem document, by status.
     refusals: &'static [(u16, Shape)],
     /// Anyone may ask, without saying who they are.
     is_public: bool,

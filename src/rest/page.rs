@@ -29,7 +29,7 @@ pub(super) struct Page {
     pub(super) is_public: bool,
     /// The answers, by media type.
     pub(super) media: &'static [(&'static str, Shape)],
-    /// What is answered where it is no problem document, by status: JSON.
+    /// What is answered where it is not a problem document, by status: JSON.
     pub(super) refusals: &'static [(u16, Shape)],
     pub(super) description: &'static Description,
     pub(super) serve: fn(&Arc<Gateway>) -> MethodRouter,

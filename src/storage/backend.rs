@@ -391,7 +391,7 @@ impl Writer {
         }
     }
 
-    /// Writes what is no commit of units. Where others write too it may have to follow the newest
+    /// Writes what is not a commit of units. Where others write too it may have to follow the newest
     /// commit.
     pub(super) async fn keep_up(
         &mut self,

@@ -10,7 +10,7 @@ use chrono::{DateTime, Datelike as _, Days, NaiveDate, NaiveTime, Utc};
 use crate::clock::Timestamp;
 
 /// How many days are looked through for the next instant. The longest time between two is that
-/// between the 29ths of February around a year that is no leap year, such as 2100.
+/// between the 29ths of February around a year that is not a leap year, such as 2100.
 const DAYS_MAX: u64 = 8 * 366 + 1;
 
 /// A checked cron expression.

@@ -2,7 +2,7 @@
 //!
 //! [`read()`] takes all files of a bundle and returns what they say together with everything there is
 //! to say about them, each finding with its file and line; with an error among the findings there
-//! is no bundle.
+//! is not a bundle.
 
 mod call;
 mod codes;

@@ -155,7 +155,7 @@ pub struct Transition {
     pub transition: String,
 }
 
-/// An id in a payload is not checked when it is read: what is no id names no entity
+/// An id in a payload is not checked when it is read: a text that is not an id names no entity
 /// (`grpc.md` §5.1).
 pub fn entity_id(text: &str) -> Result<EntityId, Failure> {
     text.parse()

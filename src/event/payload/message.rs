@@ -119,7 +119,7 @@ pub struct Delete {
     pub message_ids: Option<Vec<String>>,
 }
 
-/// What is no id names no message.
+/// A text that is not an id names no message.
 pub fn message_id(text: &str) -> Result<EdgeMessageId, Failure> {
     text.parse().map_err(|_| not_found(text))
 }

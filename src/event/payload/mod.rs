@@ -159,7 +159,7 @@ impl DataFormat {
         }
     }
 
-    /// The format of one of many: what is no text can only be JSON, whatever it is called, and
+    /// The format of one of many: what is not text can only be JSON, whatever it is called, and
     /// existing clients send that (`grpc.md` §8.2).
     #[must_use]
     pub fn of_item(self, raw: &RawValue) -> Self {

@@ -87,7 +87,7 @@ fn refused(refused: Refused, worker: Option<&str>, task: &str) -> Failure {
         ),
         Refused::NoTask => Failure::new(
             Code::TaskNotFound,
-            format!("there is no task {task}, or it is long over; take another"),
+            format!("there is no task {task}, or it ended long ago; take another"),
         ),
         Refused::LeaseLost => Failure::new(
             Code::TaskLeaseLost,

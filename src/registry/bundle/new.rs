@@ -157,7 +157,7 @@ impl NewBundle {
         }
     }
 
-    /// What its flows fire events for that is no table: machines with a model that no request
+    /// What its flows fire events for that is not a table: machines with a model that no request
     /// chooses.
     pub fn of_entities(&self, namespace: &str) -> Vec<OfEntities> {
         let bundle = &self.bundle;

@@ -10,7 +10,7 @@ use crate::storage::StoredRun;
 /// How many bytes of texts are kept parsed. What is parsed takes about twice as much.
 const TEXT_BYTES: u64 = 4 << 20;
 
-/// How many runs of ordinary size they are; more are no harm.
+/// How many runs of ordinary size they are; more do no harm.
 const ENTRIES: usize = 4 << 10;
 
 /// States that are parsed, each with the text that it was stored as.

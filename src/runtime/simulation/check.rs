@@ -24,7 +24,7 @@ pub(super) struct Life {
     pub(super) current: Option<Version>,
     /// Oldest first.
     pub(super) trail: Vec<Recorded>,
-    /// The versions of the trail that are no deletions, by transaction.
+    /// The versions of the trail that are not deletions, by transaction.
     versions: BTreeMap<TransactionId, Version>,
     pub(super) tasks: Vec<Task>,
 }
@@ -145,7 +145,7 @@ pub(super) async fn read(world: &World, storage: &Storage) -> Result<Vec<Life>, 
 /// more. One of a timer may fail for as long as there is its workflow.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Whether anything waits that is no timer.
+/// Whether anything but a timer waits.
 pub(super) async fn is_anything_unfinished(storage: &Storage) -> Result<bool, Error> {
     let snapshot = storage.snapshot(&tenant(), storage.latest()).await?;
     let mut unit = storage.unit(&tenant(), super::attribution());

@@ -175,6 +175,7 @@ impl Committer {
 
     async fn commit(&mut self, mut batch: Vec<Submission>) {
         if self.is_contended
+            && !self.has_turn()
             && let Err(error) = self.take_contended_turn().await
         {
             refuse_all(batch, &error);
@@ -186,7 +187,7 @@ impl Committer {
             batch = overtaken;
             self.take_turn().await;
         }
-        self.end_turn().await;
+        self.pass_turn().await;
     }
 
     /// Commits a batch, or returns what has to be validated again since another process was first.

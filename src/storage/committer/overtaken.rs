@@ -4,6 +4,8 @@
 //! another process was first, nothing is written: what is new is read, and everything is validated
 //! again.
 
+use std::time::Duration;
+
 use tracing::debug;
 
 use super::{Committer, Refused};
@@ -12,8 +14,13 @@ use crate::entity::Sequence;
 use crate::id::TransactionId;
 use crate::storage::{
     Error,
+    backend::Writer,
     port::{CommitRow, Link, Newest},
 };
+
+/// How long a turn lasts while more waits to be written. A shorter one is passed on more often, which
+/// costs as much as a small batch; the other processes wait for a longer one.
+const TURN: Duration = Duration::from_millis(5);
 
 impl Committer {
     /// Reads how far other processes have come, if they may have come further than is known.
@@ -57,7 +64,23 @@ impl Committer {
         Ok(())
     }
 
-    /// Ends a turn in which nothing was written.
+    /// Whether others wait until this process has written.
+    pub(super) fn has_turn(&self) -> bool {
+        self.turn_age().is_some()
+    }
+
+    fn turn_age(&self) -> Option<Duration> {
+        self.writer.as_ref().and_then(Writer::turn_age)
+    }
+
+    /// Ends a turn, unless it has begun a moment ago and more waits to be written.
+    pub(super) async fn pass_turn(&mut self) {
+        let has_more = !self.waiting.is_empty() || !self.inbox.is_empty();
+        if !has_more || self.turn_age().is_none_or(|age| age >= TURN) {
+            self.end_turn().await;
+        }
+    }
+
     pub(super) async fn end_turn(&mut self) {
         if let Some(writer) = &mut self.writer
             && let Err(error) = writer.end_turn().await

@@ -1,4 +1,4 @@
-//! What is done between two batches and is no commit.
+//! What is done between two batches and is not a commit.
 
 use tracing::warn;
 

@@ -36,7 +36,7 @@ pub(super) fn place(key: &[Value]) -> String {
     hex::encode(bytes)
 }
 
-/// The key that was written as text; none if it is no such text.
+/// The key that was written as text; none if the text is not one.
 pub(super) fn key(place: &str) -> Option<Vec<Value>> {
     let bytes = hex::decode(place).ok()?;
     let mut rest = &bytes[..];

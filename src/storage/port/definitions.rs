@@ -11,7 +11,7 @@ use crate::workflow::WorkflowSet;
 pub struct Definitions {
     pub(in crate::storage) tenant: TenantRow,
     pub(in crate::storage) row: ModelRow,
-    /// The commit that changed the model last; widening it is no change.
+    /// The commit that changed the model last; widening it is not a change.
     pub(in crate::storage) revision: i64,
     /// How many deltas the schema is stored as.
     pub(in crate::storage) deltas: usize,

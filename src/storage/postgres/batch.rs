@@ -185,10 +185,7 @@ mod tests {
             let (_, rest) = text.split_once(function).expect("it is called");
             rest.chars().take_while(char::is_ascii_digit).collect()
         };
-        let taken = key(
-            include_str!("sql/session_turn.sql"),
-            "pg_advisory_xact_lock(",
-        );
+        let taken = key(include_str!("sql/session_turn.sql"), "pg_advisory_lock(");
         assert!(!taken.is_empty());
         assert_eq!(key(HEAD, "pg_try_advisory_xact_lock_shared("), taken);
     }

@@ -24,20 +24,19 @@ const MODEL_TOUCH: &str = include_str!("sql/model_touch.sql");
 const OUTCOME_PUT: &str = include_str!("sql/outcome_put.sql");
 const WORKFLOW_SET_PUT: &str = include_str!("sql/workflow_set_put.sql");
 
-/// Writes a change in a transaction of its own.
-pub(super) async fn write_alone(
+/// Writes a change, its commit, and what is remembered of the request, in a transaction of its own;
+/// false if it does not follow the newest commit, and then nothing is written.
+pub(super) async fn write(
     connection: &mut PgConnection,
     commit: &ModelCommit<'_>,
 ) -> Result<bool, Error> {
     let mut transaction = connection.begin().await?;
-    let is_written = write(&mut transaction, commit).await?;
+    let is_written = write_within(&mut transaction, commit).await?;
     transaction.commit().await?;
     Ok(is_written)
 }
 
-/// Writes a change, its commit, and what is remembered of the request, within a transaction; false
-/// if it does not follow the newest commit, and then nothing is written.
-pub(super) async fn write(
+async fn write_within(
     connection: &mut PgConnection,
     commit: &ModelCommit<'_>,
 ) -> Result<bool, Error> {

@@ -30,23 +30,22 @@ const KEYS_AT_ONCE: usize = 512;
 /// How many keys are removed in one go.
 const REMOVED_AT_ONCE: i64 = 2_000;
 
-/// Does it in a transaction of its own.
-pub(super) async fn write_alone(
+/// Does it in a transaction of its own, unless it is to follow a commit that is not the newest one.
+pub(super) async fn write(
     upkeep: &Upkeep,
     link: Option<&Link>,
     connection: &mut PgConnection,
 ) -> Result<KeptUp, sqlx::Error> {
     let mut transaction = connection.begin().await?;
-    let kept = write(upkeep, link, &mut transaction).await?;
+    let kept = write_within(upkeep, link, &mut transaction).await?;
     if let KeptUp::Done(_) = kept {
         transaction.commit().await?;
     }
     Ok(kept)
 }
 
-/// Does it within a transaction, unless it is to follow a commit that is not the newest one; then
-/// nothing is written. What was written is to be undone if what it removes is not all there.
-pub(super) async fn write(
+/// What was written is to be undone if what it removes is not all there.
+async fn write_within(
     upkeep: &Upkeep,
     link: Option<&Link>,
     connection: &mut PgConnection,

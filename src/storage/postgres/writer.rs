@@ -4,9 +4,12 @@
 //! nothing is known, and it may still be on its way: an empty link that fits is behind it, so that
 //! what is not there then will never be.
 
+use std::time::Duration;
+
 use futures_util::{FutureExt as _, future};
-use sqlx::{Connection as _, Executor as _, pool::PoolConnection};
+use sqlx::{Connection as _, Executor as _};
 use sqlx_postgres::{PgConnection, PgPool};
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{
@@ -32,7 +35,6 @@ const OUTCOME_SWEEP: &str = include_str!("sql/outcome_sweep.sql");
 const RUN_NAME_PUT: &str = include_str!("sql/run_name_put.sql");
 const SESSION_TURN: &str = include_str!("sql/session_turn.sql");
 const SESSION_TURN_END: &str = include_str!("sql/session_turn_end.sql");
-const SESSION_TURN_LEAVE: &str = include_str!("sql/session_turn_leave.sql");
 const SESSION_WRITER: &str = include_str!("sql/session_writer.sql");
 pub(super) const TENANT_PUT: &str = include_str!("sql/tenant_put.sql");
 
@@ -79,25 +81,10 @@ pub(in crate::storage) struct Writer {
 enum Turn {
     /// It has not asked, and lets those go first that have.
     No,
-    /// It has the turn: the connection is in a transaction.
-    Has,
+    /// It has the turn since then.
+    Has(Instant),
     /// It has waited for long enough.
     Without,
-}
-
-/// What writes the row of a name.
-enum Named<'a> {
-    Writer(&'a mut PgConnection),
-    Beside(PoolConnection<sqlx_postgres::Postgres>),
-}
-
-impl Named<'_> {
-    fn connection(&mut self) -> &mut PgConnection {
-        match self {
-            Self::Writer(connection) => connection,
-            Self::Beside(connection) => connection,
-        }
-    }
 }
 
 impl Writer {
@@ -135,8 +122,7 @@ impl Writer {
             self.reads.set_connect_options(options);
             self.connection = Some(connection);
         }
-        let none = || Failure::new(Cause::Away, "there is no connection that writes");
-        self.connection.as_mut().ok_or_else(none)
+        self.connection.as_mut().ok_or_else(unconnected)
     }
 
     /// Writes a batch, if it follows the newest commit. After an error the outcome is unknown until
@@ -147,83 +133,70 @@ impl Writer {
         let fits = script.fetch_one(self.connection().await?).await;
         let fits = fits.map_err(|error| without_answer(error.into()))?;
         if fits {
-            self.end_turn().await?;
             Ok(Written::Syncing(future::ready(Ok(())).boxed()))
         } else {
             Ok(Written::Overtaken)
         }
     }
 
-    /// Takes a turn, which lasts until something was written. One that is not had in a second is not
-    /// waited for any longer.
+    /// Takes a turn, which lasts until it is ended. One that is not had in a second is not waited for
+    /// any longer.
     pub(in crate::storage) async fn take_turn(&mut self) -> Result<(), Failure> {
-        if self.turn != Turn::No {
-            return Ok(());
-        }
-        let connection = self.connection().await?;
-        match connection.execute(SESSION_TURN).await {
-            Ok(_) => self.turn = Turn::Has,
-            Err(error) if error.as_database_error().is_some() => {
-                let ended = connection.execute(SESSION_TURN_LEAVE).await;
-                ended.map_err(|error| without_answer(error.into()))?;
-                self.turn = Turn::Without;
-            }
-            Err(error) => {
-                self.connection = None;
-                return Err(without_answer(error.into()));
-            }
+        if self.turn == Turn::No {
+            let is_had = self.execute_of_turn(SESSION_TURN).await?;
+            self.turn = if is_had {
+                Turn::Has(Instant::now())
+            } else {
+                Turn::Without
+            };
         }
         Ok(())
     }
 
-    /// Ends the turn, if there is one; what was written in it is durable then.
+    /// For how long this process has had its turn, if it has one.
+    pub(in crate::storage) fn turn_age(&self) -> Option<Duration> {
+        let Turn::Has(since) = self.turn else {
+            return None;
+        };
+        Some(since.elapsed())
+    }
+
+    /// Ends the turn, if there is one.
     pub(in crate::storage) async fn end_turn(&mut self) -> Result<(), Failure> {
-        self.close_turn(SESSION_TURN_END).await
-    }
-
-    /// Ends the turn, if there is one; nothing of what was written in it is there.
-    async fn leave_turn(&mut self) -> Result<(), Failure> {
-        self.close_turn(SESSION_TURN_LEAVE).await
-    }
-
-    async fn close_turn(&mut self, how: &'static str) -> Result<(), Failure> {
-        if std::mem::replace(&mut self.turn, Turn::No) == Turn::Has
-            && let Some(connection) = &mut self.connection
-        {
-            let ended = connection.execute(how).await;
-            ended.map_err(|error| without_answer(error.into()))?;
+        let turn = std::mem::replace(&mut self.turn, Turn::No);
+        let has_ended = match (turn, &self.connection) {
+            (Turn::Has(_), Some(_)) => self.execute_of_turn(SESSION_TURN_END).await?,
+            _ => true,
+        };
+        if !has_ended {
+            self.connection = None;
         }
         Ok(())
     }
 
-    /// The row of a name is there whatever becomes of the batch that needs it.
-    async fn beside_turn(&mut self) -> Result<Named<'_>, Failure> {
-        if self.turn == Turn::Has {
-            return Ok(Named::Beside(self.reads.acquire().await?));
-        }
-        Ok(Named::Writer(self.connection().await?))
+    /// Executes statements that take or end a turn; false if the server has refused them. Without an
+    /// answer the connection is closed, so that it never has a turn that this process does not know
+    /// of.
+    async fn execute_of_turn(&mut self, statements: &'static str) -> Result<bool, Failure> {
+        self.connection().await?;
+        let connection = self.connection.take();
+        let mut connection = connection.ok_or_else(unconnected)?;
+        let is_done = match connection.execute(statements).await {
+            Ok(_) => true,
+            Err(error) if error.as_database_error().is_some() => false,
+            Err(error) => return Err(without_answer(error.into())),
+        };
+        self.connection = Some(connection);
+        Ok(is_done)
     }
 
-    /// Writes what is no commit of units.
+    /// Writes what is not a commit of units.
     pub(in crate::storage) async fn keep_up(
         &mut self,
         upkeep: &Upkeep,
         link: Option<&Link>,
     ) -> Result<KeptUp, Failure> {
-        self.connection().await?;
-        let kept = if self.turn == Turn::Has {
-            let connection = self.connection().await?;
-            let kept = upkeep::write(upkeep, link, connection).await;
-            match kept {
-                Ok(KeptUp::Done(_)) => self.end_turn().await?,
-                // Nothing was written, and it is still this one's turn.
-                Ok(KeptUp::Overtaken) => {}
-                Ok(KeptUp::Gone) | Err(_) => self.leave_turn().await?,
-            }
-            kept
-        } else {
-            upkeep::write_alone(upkeep, link, self.connection().await?).await
-        };
+        let kept = upkeep::write(upkeep, link, self.connection().await?).await;
         kept.map_err(|error| without_answer(error.into()))
     }
 
@@ -262,7 +235,7 @@ impl Writer {
     pub(in crate::storage) async fn tenant(&mut self, tenant: &Tenant) -> Result<TenantRow, Error> {
         let row = sqlx::query_scalar(TENANT_PUT)
             .bind(tenant.as_str())
-            .fetch_one(self.beside_turn().await?.connection())
+            .fetch_one(self.connection().await?)
             .await?;
         Ok(TenantRow(row))
     }
@@ -276,7 +249,7 @@ impl Writer {
             .bind(tenant.0)
             .bind(actor.kind.as_str())
             .bind(&*actor.name)
-            .fetch_one(self.beside_turn().await?.connection())
+            .fetch_one(self.connection().await?)
             .await?;
         Ok(ActorRow(row))
     }
@@ -290,7 +263,7 @@ impl Writer {
             .bind(tenant.0)
             .bind(&*name.namespace)
             .bind(&*name.name)
-            .fetch_one(self.beside_turn().await?.connection())
+            .fetch_one(self.connection().await?)
             .await?;
         Ok(RunNameRow(row))
     }
@@ -301,16 +274,7 @@ impl Writer {
         &mut self,
         commit: &ModelCommit<'_>,
     ) -> Result<bool, Error> {
-        if self.turn != Turn::Has {
-            return model::write_alone(self.connection().await?, commit).await;
-        }
-        let written = model::write(self.connection().await?, commit).await;
-        match written {
-            Ok(true) => self.end_turn().await?,
-            Ok(false) => {}
-            Err(_) => self.leave_turn().await?,
-        }
-        written
+        model::write(self.connection().await?, commit).await
     }
 
     /// Deletes outcomes that are past their time, that many at most.
@@ -326,4 +290,8 @@ impl Writer {
             .await?;
         Ok(())
     }
+}
+
+fn unconnected() -> Failure {
+    Failure::new(Cause::Away, "there is no connection that writes")
 }

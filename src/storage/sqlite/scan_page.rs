@@ -147,7 +147,7 @@ fn spans(lengths: Option<&str>) -> impl Iterator<Item = Option<(usize, usize)>> 
     })
 }
 
-/// The numbers of a list; none in place of what is no number.
+/// The numbers of a list; none in place of what is not a number.
 fn numbers(list: Option<&str>) -> impl Iterator<Item = Option<i64>> {
     list.into_iter()
         .flat_map(|list| list.split(','))

@@ -104,7 +104,7 @@ fn tail(log: &mut impl Read, size: u64) -> io::Result<Tail> {
     let (mut tail, mut is_whole) = (Tail::default(), true);
     loop {
         let length = read_up_to(log, &mut frame)?;
-        // Frames of an earlier round of the log have other salts: they are no part of it.
+        // Frames of an earlier round of the log have other salts: they are not part of it.
         if length < FRAME_HEADER || &frame[8..16] != salts {
             return Ok(tail);
         }

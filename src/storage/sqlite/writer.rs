@@ -196,7 +196,7 @@ impl Writer {
         Ok(Written::Syncing(self.held.sync()))
     }
 
-    /// Writes what is no commit; how many rows that took.
+    /// Writes what is not a commit; how many rows that took.
     pub(in crate::storage) async fn keep_up(&mut self, upkeep: &Upkeep) -> Result<u64, Failure> {
         let rows = upkeep.write(self.held.borrow().await?.connection()).await?;
         self.held.sync().await?;

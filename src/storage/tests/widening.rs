@@ -63,7 +63,7 @@ async fn many_deltas_are_folded_and_say_the_same_afterwards() {
         bench.definitions(key).await.model.schema,
         before.model.schema
     );
-    assert_eq!(before.revision, model.revision, "widening is no change");
+    assert_eq!(before.revision, model.revision, "widening is not a change");
 }
 
 #[tokio::test]

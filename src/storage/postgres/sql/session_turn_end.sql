@@ -1,2 +1,3 @@
--- Ends a turn; what was written in it is durable then.
-commit
+-- Ends a turn.
+select pg_advisory_unlock(7310593858020254331);
+reset idle_session_timeout

@@ -1,2 +1,0 @@
--- Leaves a turn that was not got.
-rollback
