@@ -1,8 +1,8 @@
-//! Who may call: clients, keys and providers.
+//! Who may call: tenants, clients, keys and providers.
 
 use sqlx_postgres::PgConnection;
 
-use super::{Postgres, writer::TENANT_PUT};
+use super::Postgres;
 use crate::storage::{
     port::{Error, Identity, IdentityChange},
     rows::IdentityData,
@@ -11,6 +11,7 @@ use crate::storage::{
 const IDENTITY_DROP: &str = include_str!("sql/identity_drop.sql");
 const IDENTITY_LIST: &str = include_str!("sql/identity_list.sql");
 const IDENTITY_PUT: &str = include_str!("sql/identity_put.sql");
+pub(super) const TENANT_PUT: &str = include_str!("sql/tenant_put.sql");
 
 /// Makes changes; how many rows that took.
 pub(super) async fn write(

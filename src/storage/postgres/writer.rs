@@ -15,6 +15,7 @@ use uuid::Uuid;
 use super::{
     batch::{self, Texts},
     failure::without_answer,
+    identity::TENANT_PUT,
     model,
     server::{self, Servers},
     silence::Silence,
@@ -36,7 +37,6 @@ const RUN_NAME_PUT: &str = include_str!("sql/run_name_put.sql");
 const SESSION_TURN: &str = include_str!("sql/session_turn.sql");
 const SESSION_TURN_END: &str = include_str!("sql/session_turn_end.sql");
 const SESSION_WRITER: &str = include_str!("sql/session_writer.sql");
-pub(super) const TENANT_PUT: &str = include_str!("sql/tenant_put.sql");
 
 /// Puts an empty link behind whatever is on its way. What is there then is there to stay, and what
 /// is not never will be.
