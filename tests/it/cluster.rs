@@ -87,6 +87,26 @@ async fn processes_are_listed_while_they_live_and_leave_when_they_stop() {
 }
 
 #[tokio::test]
+async fn a_process_that_stands_still_loses_its_turn() {
+    const TURN: &str = include_str!("../../src/storage/postgres/sql/session_turn.sql");
+    const HELD: &str = "select count(*) from pg_locks where locktype = 'advisory' and granted
+        and database = (select oid from pg_database where datname = current_database())";
+    let database = Database::new(backend::migrate);
+    let server = process(&database, &[]);
+    let connection = server.connect().await;
+    let model = locked_model(&connection, "doc", json!({"n": 1})).await;
+    let mut holder = database.idle_client(TURN);
+    let held = async |count| database.execute(HELD) == count;
+    until("the turn is taken", async || held("1").await).await;
+    create(&connection, &model, json!({"n": 1})).await;
+    until("the turn is lost", async || held("0").await).await;
+    assert_eq!(holder.try_wait().expect("a process"), None, "it lives");
+    drop(holder.stdin.take());
+    holder.wait().expect("ends");
+    create(&connection, &model, json!({"n": 1})).await;
+}
+
+#[tokio::test]
 async fn a_process_that_starts_with_a_name_in_use_takes_it_over() {
     let database = Database::new(backend::migrate);
     let mut first = node(&database, "a");

@@ -3,9 +3,12 @@
 //! Each test has a database of its own, made from a template that is migrated, and dropped when the
 //! test is over.
 
-use std::sync::{
-    Mutex, OnceLock, PoisonError,
-    atomic::{AtomicU32, Ordering},
+use std::{
+    process::Child,
+    sync::{
+        Mutex, OnceLock, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
 };
 
 use super::postgres::Postgres;
@@ -86,6 +89,11 @@ impl Database {
     /// Executes statements in it; what they return, as text.
     pub(crate) fn execute(&self, text: &str) -> String {
         server().execute_in(&self.name, text)
+    }
+
+    /// A client that has executed statements in it, and is idle until its input is closed.
+    pub(crate) fn idle_client(&self, text: &str) -> Child {
+        server().idle_client(&self.name, text)
     }
 
     /// Everything in it, as text.

@@ -134,6 +134,19 @@ impl Postgres {
         said.trim().to_owned()
     }
 
+    /// A client that has executed statements in one of its databases, and is idle until its input
+    /// is closed.
+    pub(crate) fn idle_client(&self, database: &str, text: &str) -> Child {
+        Command::new(self.programs.join("psql"))
+            .args(["-qAt", "-c", text, "-f", "-", "-d"])
+            .arg(self.url(database))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("psql runs")
+    }
+
     /// Everything in one of its databases, as text.
     pub(crate) fn dump(&self, database: &str) -> String {
         self.client("pg_dump", &["-d"], database)
