@@ -129,7 +129,7 @@ async fn check_all(backend: &str, servers: &[Server]) {
     let begun = Instant::now();
     let mut course = Course::begin(servers, seed).await;
     let mut report = Report::default();
-    let mut next_said = 0;
+    let mut next_said = 1;
     while report.transactions() < total {
         let count = WINDOW.min(total - report.transactions());
         let history = course.window(count, Plan::draw).await;
@@ -140,7 +140,8 @@ async fn check_all(backend: &str, servers: &[Server]) {
         );
         if report.transactions() >= next_said {
             println!("{backend}, seed {seed}, {:.0?}: {report}", begun.elapsed());
-            next_said = 10 * report.transactions().max(1);
+            let said = report.transactions();
+            next_said = said + (9 * said).min(100_000);
         }
     }
     println!("{backend}, seed {seed}, {:.0?}: {report}", begun.elapsed());
