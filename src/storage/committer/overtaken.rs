@@ -18,8 +18,8 @@ use crate::storage::{
     port::{CommitRow, Link, Newest},
 };
 
-/// How long a turn lasts while more waits to be written. A shorter one is passed on more often, which
-/// costs as much as a small batch; the other processes wait for a longer one.
+/// How long a turn lasts while more waits to be written. A shorter turn is passed on more often, which
+/// costs as much as a small batch; during a longer turn the other processes wait longer.
 const TURN: Duration = Duration::from_millis(5);
 
 impl Committer {
