@@ -185,7 +185,7 @@ pub const SETTINGS: &[Setting] = &[
     ours("WASM_CONCURRENCY", Number, "4", "WebAssembly actions that are executed at the same moment"),
     ours("CONNECTORS_PRIVATE_NETWORKS", Text, "", "let connectors of uploaded bundles reach this machine and private networks: `true` or `false`; empty for `true` only while authentication is mocked"),
     ours("CONNECTORS_SQLITE_DIR", Text, "", "folder for the SQLite files of uploaded bundles, with a folder for each tenant; empty for none, or for any place while authentication is mocked"),
-    ours("CONNECTORS_TIMEOUT", Duration, "30s", "time limit of a call, unless its connector sets another"),
+    ours("CONNECTORS_TIMEOUT", Duration, "30s", "time limit of a call (over HTTP, of each attempt), unless its connector sets another"),
     ours("CONNECTORS_MAX_CONNECTIONS", Number, "5", "connections of one connector, and calls of it at once"),
     ours("RUNS_MAX_STEPS", Number, "10000", "steps that a run may execute, repetitions included"),
     ours("RUNS_MAX_INPUT_BYTES", Number, "1048576", "bytes that an input, a mapped input or an output of a run may have"),

@@ -72,7 +72,7 @@ pub(super) enum Error {
         "cannot reach the service at {0} over TLS; check that it is running, that --tls-ca names the authority of its certificate, and whether it requires --tls-cert"
     )]
     UnreachableOverTls(String, #[source] tonic::transport::Error),
-    #[error("the service answered {}: {}{}{hint}", .status.code(), .status.message(), cause(.status))]
+    #[error("the service answered {:?}: {}{}{hint}", .status.code(), .status.message(), cause(.status))]
     Status { status: Status, hint: &'static str },
     #[error("an answer could not be read: {0}")]
     Answer(String),

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request as HttpRequest, header};
 use http_body_util::Full;
 use serde_json::value::RawValue;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use url::Url;
 
 use super::{CallFailed, Http, HttpAuth, RESULT_BYTES_MAX, Request, Trust, check};
@@ -65,28 +65,31 @@ impl Server {
         self.client.close_idle();
     }
 
-    /// Sends a request, and again while it fails with a status from 500 or without an answer.
+    /// Sends a request, and again while it fails with a status from 500 or without an answer. Each
+    /// attempt has the time limit.
     pub(super) async fn call(
         &self,
         request: &Request<'_>,
         idempotency_key: &str,
+        limit: Duration,
     ) -> Result<Arc<str>, CallFailed> {
         let call = self.prepared(request, idempotency_key);
         let call = call.map_err(CallFailed::failed)?;
         let (mut tries, mut pause) = (0, PAUSE_FIRST);
         loop {
             tries += 1;
-            let answer = self.client.send(call.request()).await;
+            let answer = timeout(limit, self.client.send(call.request())).await;
             let may_help = match &answer {
-                Ok(answer) => answer.status.is_server_error(),
-                Err(fault) => !matches!(fault, Fault::TooLarge(_)),
+                Ok(Ok(answer)) => answer.status.is_server_error(),
+                Ok(Err(fault)) => !matches!(fault, Fault::TooLarge(_)),
+                Err(_) => true,
             };
             if may_help && tries < self.attempts {
                 sleep(pause).await;
                 pause = (pause * 2).min(PAUSE_MAX);
                 continue;
             }
-            return call.result(answer);
+            return call.result(answer.map_err(|_| CallFailed::TimedOut(limit))?);
         }
     }
 

@@ -61,7 +61,7 @@ pub struct Settings {
     pub private_networks: bool,
     /// The files that uploaded connectors may have.
     pub files: Files,
-    /// The time limit of a call, where its connector has none.
+    /// The time limit of a call (over HTTP, of each attempt), where its connector has none.
     pub timeout: Duration,
     /// How many calls of one connector are out at once, and how many connections it has.
     pub connections_max: usize,
@@ -327,12 +327,13 @@ impl Connectors {
         let left = call.timeout.saturating_sub(begun.elapsed());
         let asked = async {
             match &open.outside {
-                Outside::Http(server) => server.call(&request, call.idempotency_key).await,
+                // Its limit is that of each attempt.
+                Outside::Http(server) => server.call(&request, call.idempotency_key, limit).await,
                 Outside::Database(database) => database.call(&request, call.compute).await,
                 Outside::Email(server) => server.call(&request, call.idempotency_key).await,
             }
         };
-        if limit >= left {
+        if limit >= left || matches!(open.outside, Outside::Http(_)) {
             return asked.await;
         }
         let asked = timeout_at(Instant::now() + limit, asked).await;

@@ -24,7 +24,7 @@ pub enum Error {
     RunExists(RunId),
     #[error("model {0} not found")]
     ModelNotFound(ModelKey),
-    #[error("model {0} is not locked; lock it before making entities")]
+    #[error("model {0} is not locked; lock it before creating entities")]
     ModelNotLocked(ModelKey),
     #[error("model {0} is already locked")]
     ModelAlreadyLocked(ModelKey),

@@ -210,6 +210,19 @@ async fn a_server_that_hangs_is_left_at_the_deadline_or_when_cancelled() {
 }
 
 #[tokio::test]
+async fn an_attempt_that_is_not_answered_in_time_is_repeated() {
+    let outside = Outside::start().await;
+    outside.on("POST /charges", Behaviour::Json(200, json!({"n": 1})));
+    outside.next("POST /charges", Behaviour::Hang);
+    let mut config = config(&outside);
+    config["timeout"] = json!(1_000);
+    config["retry"] = json!({"attempts": 5});
+    let done = Caller::new().call(&connector(config), charge()).await;
+    assert_eq!(json_of(done), json!({"n": 1}));
+    assert!(outside.seen().len() > 1);
+}
+
+#[tokio::test]
 async fn a_connector_that_hangs_delays_no_other_and_has_few_calls_out() {
     let (slow, quick) = (Outside::start().await, Outside::start().await);
     slow.on("POST /charges", Behaviour::Hang);

@@ -164,11 +164,8 @@ impl Writer {
     /// Ends the turn, if there is one.
     pub(in crate::storage) async fn end_turn(&mut self) -> Result<(), Failure> {
         let turn = std::mem::replace(&mut self.turn, Turn::No);
-        let has_ended = match (turn, &self.connection) {
-            (Turn::Has(_), Some(_)) => self.execute_of_turn(SESSION_TURN_END).await?,
-            _ => true,
-        };
-        if !has_ended {
+        let has_turn = matches!(turn, Turn::Has(_)) && self.connection.is_some();
+        if has_turn && !self.execute_of_turn(SESSION_TURN_END).await? {
             self.connection = None;
         }
         Ok(())

@@ -135,16 +135,20 @@ impl Postgres {
     }
 
     /// A client that has executed statements in one of its databases, and is idle until its input
-    /// is closed.
+    /// is closed. The statements return a row.
     pub(crate) fn idle_client(&self, database: &str, text: &str) -> Child {
-        Command::new(self.programs.join("psql"))
+        let mut client = Command::new(self.programs.join("psql"))
             .args(["-qAt", "-c", text, "-f", "-", "-d"])
             .arg(self.url(database))
             .stdin(Stdio::piped())
-            .stdout(Stdio::null())
+            .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
-            .expect("psql runs")
+            .expect("psql runs");
+        let row = client.stdout.as_mut().expect("its output");
+        row.read_exact(&mut [0])
+            .expect("the statements are executed");
+        client
     }
 
     /// Everything in one of its databases, as text.
