@@ -56,8 +56,10 @@ impl Storage {
             let Some((_, last)) = page.last() else { break };
             after = *last;
             for (tenant, run) in page {
-                if known.remove(&run).is_none() {
-                    self.wake_run(&tenant, run).await?;
+                if known.remove(&run).is_none()
+                    && let Some(row) = self.tenant_row(&tenant).await?
+                {
+                    self.0.runs.handed_over(&tenant, row, run);
                 }
             }
         }

@@ -257,16 +257,25 @@ impl Runs {
         let run = woken(&moved.tenant, moved.row, moved.run);
         lock(&self.awaited).set(&run, moved.awaits);
         self.current.remove(&moved.run);
-        if let Some(driven) = &self.driven
-            && (moved.owner == Some(own) || lock(driven).contains_key(&moved.run))
+        if moved.owner == Some(own) {
+            self.handed_over(&moved.tenant, moved.row, moved.run);
+        } else if let Some(driven) = &self.driven
+            && lock(driven).contains_key(&moved.run)
         {
-            // It was handed over, or its work may be elsewhere now or for nothing.
-            lock(&self.woken).push(run);
-            self.has_woken.notify_one();
+            // Its work may be elsewhere now or for nothing.
+            self.wake(&moved.tenant, moved.row, moved.run);
         }
         if moved.ended {
             self.ended(moved.run, watched);
         }
+    }
+
+    /// The work of a run that is out is for this process to send from now on.
+    pub(super) fn handed_over(&self, tenant: &Tenant, line: TenantRow, run: RunId) {
+        if let Some(driven) = &self.driven {
+            lock(driven).insert(run, woken(tenant, line, run));
+        }
+        self.wake(tenant, line, run);
     }
 
     /// A run has ended, which who looks at it now finds.

@@ -290,6 +290,45 @@ async fn a_run_that_is_cancelled_elsewhere_cancels_its_task() {
 }
 
 #[tokio::test]
+async fn a_task_that_was_handed_over_is_cancelled_with_its_run() {
+    let (_database, nodes, connection) = scene(&[]).await;
+    let doer = Doer::join(&nodes[1]).await;
+    let run = start(&connection, "two-steps").await;
+    let task = doer.task().await;
+    connection
+        .ok("RunCancelRequest", json!({"runId": run}))
+        .await;
+    let cancelled = payload_of(&doer.next(EventType::TaskCancelEvent).await);
+    assert_eq!(cancelled["taskId"], task["taskId"]);
+}
+
+#[tokio::test]
+async fn a_task_that_was_handed_over_and_reported_elsewhere_is_not_handed_out_again() {
+    let (_database, nodes, connection) = scene(&[("INTERLOCK_TASKS_LEASE", "60s")]).await;
+    let other = nodes[1].connect().await;
+    // Nobody does the next step.
+    let worker = json!({"workerId": "w1", "actions": ["charge"]});
+    other.ok("WorkerRegisterRequest", worker).await;
+    start(&connection, "two-steps").await;
+    let task = pull(&other, "w1").await;
+    let id = &task["taskId"];
+    let done = json!({"taskId": id, "workerId": "w1", "output": {}});
+    let completed = connection.ok("TaskCompleteRequest", done).await;
+    assert_eq!(completed["applied"], true);
+    // A process shows who has a task for as long as it knows the task.
+    let left = async {
+        loop {
+            let shown = other.ok("TaskGetRequest", json!({"taskId": id})).await;
+            if shown["task"]["takenBy"].is_null() {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(PATIENCE, left).await.expect("it is left");
+}
+
+#[tokio::test]
 async fn runs_that_sleep_at_a_killed_process_wake_at_another() {
     let (database, mut nodes, connection) = scene(&[]).await;
     for _ in 0..50 {
