@@ -5,7 +5,7 @@ use std::{any::Any, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures_util::FutureExt as _;
 use tokio_util::sync::CancellationToken;
-use tracing::{error, warn};
+use tracing::{debug, error, warn};
 
 use super::{Initiator, Runtime, Session, fire::system, runs::Arrived};
 use crate::clock::Timestamp;
@@ -102,6 +102,11 @@ impl Fault {
                     | Code::TooManyRequests
             ),
         }
+    }
+
+    /// Whether the storage cannot be used for now.
+    fn is_unavailability(&self) -> bool {
+        matches!(self, Self::Failed(failure) if failure.code() == Code::StorageUnavailable)
     }
 
     /// Whether it is about what is ours. Members, criteria and models fail timers as often as it
@@ -228,6 +233,11 @@ impl Runtime {
             },
         };
         let pause = self.0.settings.task_pause;
+        if fault.is_unavailability() {
+            // The storage says so itself, and a timer is not to wait for longer than that lasts.
+            debug!(name = &*task.name, "a timer waits for the storage");
+            return Verdict::Again(pause.min(self.0.settings.retry_pause));
+        }
         if !fault.is_ours() {
             warn_of(&about, &fault);
             return Verdict::Again(pause);

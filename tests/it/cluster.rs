@@ -106,6 +106,26 @@ async fn a_process_that_stands_still_loses_its_turn() {
 }
 
 #[tokio::test]
+async fn a_write_after_idle_time_is_not_lost_with_its_old_connection() {
+    const TERMINATE: &str = "select count(pg_terminate_backend(pid)) from pg_stat_activity
+        where datname = current_database() and pid <> pg_backend_pid()";
+    let database = Database::new(backend::migrate);
+    let server = process(&database, &[]);
+    let connection = server.connect().await;
+    let model = locked_model(&connection, "doc", json!({"n": 1})).await;
+    let id = create(&connection, &model, json!({"n": 1})).await;
+    database.execute(TERMINATE);
+    // A connection is tried before it is used once it has been idle for a second.
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    until("reads are answered again", async || {
+        let read = json!({"entityId": id});
+        connection.call("EntityGetRequest", read).await["success"] == true
+    })
+    .await;
+    create(&connection, &model, json!({"n": 2})).await;
+}
+
+#[tokio::test]
 async fn a_process_that_starts_with_a_name_in_use_takes_it_over() {
     let database = Database::new(backend::migrate);
     let mut first = node(&database, "a");

@@ -38,6 +38,10 @@ const SESSION_TURN: &str = include_str!("sql/session_turn.sql");
 const SESSION_TURN_END: &str = include_str!("sql/session_turn_end.sql");
 const SESSION_WRITER: &str = include_str!("sql/session_writer.sql");
 
+/// How long the connection may have been idle without being tried before it is used: the server may
+/// have been restarted meanwhile.
+const IDLE_MAX: Duration = Duration::from_secs(1);
+
 /// Puts an empty link behind whatever is on its way. What is there then is there to stay, and what
 /// is not never will be.
 pub(super) async fn append_empty_link(connection: &mut PgConnection) -> Result<(), Failure> {
@@ -68,6 +72,8 @@ pub(in crate::storage) struct Writer {
     servers: Servers,
     durability: Durability,
     connection: Option<PgConnection>,
+    /// When the connection was used last.
+    used: Instant,
     turn: Turn,
     /// The connections that read, which go to the same server.
     reads: PgPool,
@@ -98,6 +104,7 @@ impl Writer {
             servers,
             durability,
             connection: None,
+            used: Instant::now(),
             turn: Turn::No,
             reads,
             silence,
@@ -111,6 +118,14 @@ impl Writer {
     }
 
     async fn connection(&mut self) -> Result<&mut PgConnection, Failure> {
+        if self.used.elapsed() > IDLE_MAX
+            && let Some(idle) = &mut self.connection
+            && idle.ping().await.is_err()
+        {
+            // Nothing was on its way, so nothing has to be settled.
+            self.connection = None;
+        }
+        self.used = Instant::now();
         if self.connection.is_none() {
             let connected = self.servers.connect().await;
             let (options, mut connection) =
