@@ -23,15 +23,30 @@ const OPERATOR_MEMBERS: [&str; 3] = ["operatorType", "operator", "operation"];
 enum Use {
     /// A search: no member is called, and there is no previous version.
     Search,
+    /// A deletion: a search in which nothing is left out.
+    Deletion,
     Criterion,
     /// A criterion in which an unknown test fails only the run that reaches it.
     CriterionOrUnknown,
+}
+
+impl Use {
+    /// Whether a condition selects entities, instead of letting a transition pass.
+    const fn selects(self) -> bool {
+        matches!(self, Self::Search | Self::Deletion)
+    }
 }
 
 impl Condition {
     /// Parses the JSON form of a search condition.
     pub fn parse(text: &str) -> Result<Self, Error> {
         Self::parse_for(Use::Search, text)
+    }
+
+    /// Parses the condition of a deletion. Unlike in a search, `conditions` and `value` must not be
+    /// left out: a member with a misspelled name would delete entities that it was meant to keep.
+    pub fn parse_deletion(text: &str) -> Result<Self, Error> {
+        Self::parse_for(Use::Deletion, text)
     }
 
     /// Parses the JSON form of a workflow criterion, which may also call members and compare with
@@ -121,7 +136,7 @@ impl Parser {
             }
             Some("group") => self.group(value, depth),
             Some("array") => self.array(value),
-            Some("function") if self.purpose == Use::Search => Err(Error::Function),
+            Some("function") if self.purpose.selects() => Err(Error::Function),
             Some("function") => self.function(value, depth),
             Some(other) => Err(Error::Unknown {
                 what: "condition type",
@@ -242,6 +257,12 @@ impl Parser {
                     "`conditions` of a group must be a list".to_owned(),
                 ));
             }
+            None if self.purpose == Use::Deletion => {
+                return Err(Error::Syntax(
+                    "a group has no `conditions`; an empty list in `AND` selects everything"
+                        .to_owned(),
+                ));
+            }
             None => Vec::new(),
         };
         Ok(Condition::Group {
@@ -265,9 +286,19 @@ impl Parser {
                 "a condition may have at most {LEAVES_MAX} tests and list elements"
             )));
         }
+        let is_alone = matches!(
+            operator.family(),
+            Family::IsNull | Family::NotNull | Family::Changed { .. }
+        );
+        if operand.is_none() && !is_alone && self.purpose == Use::Deletion {
+            return Err(Error::Syntax(format!(
+                "a test with `{}` has no `value`",
+                operator.as_str()
+            )));
+        }
         let matcher = matcher(operator, operand, &subject, &mut self.patterns)?;
         if matches!(matcher, Matcher::Changed { .. })
-            && (self.purpose == Use::Search || !matches!(subject, Subject::Field(_)))
+            && (self.purpose.selects() || !matches!(subject, Subject::Field(_)))
         {
             return Err(Error::Changed {
                 operator: operator.as_str(),
@@ -473,6 +504,30 @@ mod tests {
     use super::*;
     use crate::condition::pattern::PATTERN_TEXT_MAX;
     use crate::error::{Code, Coded as _};
+
+    #[test]
+    fn the_condition_of_a_deletion_leaves_nothing_out() {
+        for (text, is_whole) in [
+            (r#"{"type":"group","operator":"AND"}"#, false),
+            (r#"{"type":"group","operator":"AND","conditons":[]}"#, false),
+            (r#"{"type":"group","operator":"AND","conditions":[]}"#, true),
+            (
+                r#"{"type":"simple","jsonPath":"$.a","operatorType":"EQUALS","vlaue":1}"#,
+                false,
+            ),
+            (
+                r#"{"type":"simple","jsonPath":"$.a","operatorType":"EQUALS","value":null}"#,
+                true,
+            ),
+            (
+                r#"{"type":"simple","jsonPath":"$.a","operatorType":"IS_NULL"}"#,
+                true,
+            ),
+        ] {
+            assert!(Condition::parse(text).is_ok(), "{text}");
+            assert_eq!(Condition::parse_deletion(text).is_ok(), is_whole, "{text}");
+        }
+    }
 
     #[test]
     fn what_is_no_condition_is_refused_with_its_code() {

@@ -8,7 +8,7 @@ use super::{
     conditions::{compile, in_time},
 };
 use crate::clock::PointInTime;
-use crate::condition::Condition;
+use crate::condition::{self, Condition};
 use crate::error::{Code, Failure};
 use crate::event::{
     EventType,
@@ -50,7 +50,7 @@ impl Operation for DeleteEntities {
         let all = request.condition.is_none();
         let condition = match request.condition {
             None => Condition::everything(),
-            Some(given) => condition(given.get())?,
+            Some(given) => Condition::parse_deletion(given.get()).map_err(bad_condition)?,
         };
         Ok(Self {
             model: request.model.into(),
@@ -125,13 +125,13 @@ impl DeleteEntities {
     }
 }
 
-/// Reads a condition where one that cannot be read is a bad condition instead of a bad request
-/// (`errors.md` §3.4).
-pub(super) fn condition(text: &str) -> Result<Condition, Failure> {
-    Condition::parse(text).map_err(|error| match Failure::from(error) {
+/// The failure of a condition that cannot be read, where that is a bad condition instead of a bad
+/// request (`errors.md` §3.4).
+pub(super) fn bad_condition(error: condition::Error) -> Failure {
+    match Failure::from(error) {
         failure if failure.code() == Code::BadRequest => {
             Failure::new(Code::InvalidCondition, failure.message())
         }
         failure => failure,
-    })
+    }
 }

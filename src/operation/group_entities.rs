@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{
     Access, Context, Family, Operation, Output,
     conditions::{READ_AT_ONCE, compile, in_time, reading},
-    delete_entities::condition,
+    delete_entities::bad_condition,
     search_entities::view,
 };
 use crate::clock::PointInTime;
@@ -77,11 +77,12 @@ impl Operation for GroupEntities {
         let definitions = cx.definitions(&self.model).await?;
         let condition = match self.condition {
             Some(given) if given.len() > READ_AT_ONCE => {
-                reading(&cx, move || condition(&given)).await??
+                reading(&cx, move || Condition::parse(&given)).await?
             }
-            Some(given) => condition(&given)?,
-            None => Condition::everything(),
+            Some(given) => Condition::parse(&given),
+            None => Ok(Condition::everything()),
         };
+        let condition = condition.map_err(bad_condition)?;
         let condition = Arc::new(condition);
         compile(&cx, &condition).await?;
         // Fields are not looked up in the model: those that are unknown are those that are missing.

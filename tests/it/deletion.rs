@@ -141,6 +141,14 @@ async fn a_condition_that_is_none_deletes_nothing() {
         (json!("all"), "INVALID_CONDITION"),
         (json!({"type": "everything"}), "INVALID_CONDITION"),
         (group("XOR"), "INVALID_CONDITION"),
+        (
+            json!({"type": "group", "operator": "AND", "conditons": []}),
+            "INVALID_CONDITION",
+        ),
+        (
+            json!({"type": "simple", "jsonPath": "$.n", "operatorType": "NOT_EQUAL", "vlaue": 1}),
+            "INVALID_CONDITION",
+        ),
         (simple("$.n", "EQUAL", json!(1)), "INVALID_CONDITION"),
         (simple("$.n", "BETWEEN", json!([1])), "INVALID_CONDITION"),
         (
