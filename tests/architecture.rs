@@ -35,7 +35,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("registry",  &["auth", "clock", "connector", "dialect", "entity", "error", "expr", "id", "program", "storage"]),
     ("compute",   &["dispatch", "clock", "entity", "error", "id", "program", "telemetry"]),
     ("cluster",   &["dispatch", "clock", "compute", "entity", "id", "storage", "telemetry"]),
-    ("wasm",      &["clock", "dialect", "expr", "id", "pool", "program"]),
+    ("wasm",      &["clock", "dialect", "entity", "expr", "id", "pool", "program"]),
     ("search",    &["clock", "condition", "entity", "error", "id", "model", "pool", "storage"]),
     ("runtime",   &["dispatch", "clock", "compat", "compute", "condition", "connector", "dialect", "engine", "entity", "error", "explain", "expr", "id", "model", "pool", "program", "registry", "search", "storage", "telemetry", "wasm", "workflow"]),
     ("event",     &["dispatch", "clock", "condition", "engine", "entity", "error", "explain", "id", "json", "model", "workflow"]),

@@ -29,6 +29,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
+use crate::entity::{DEPTH_MAX, is_too_deep};
 use crate::id::Tenant;
 use crate::outgoing::Reach;
 use crate::telemetry::measure::{ConnectorResult, connector_called};
@@ -308,6 +309,9 @@ impl Connectors {
         let open = self.open(call.tenant, call.connector, Use::Calls)?;
         let done = self.asked(call, begun, &open).await;
         match done {
+            Ok(result) if is_too_deep(&result) => Err(CallFailed::failed(format!(
+                "the result is nested deeper than {DEPTH_MAX} levels"
+            ))),
             Ok(result) => Ok(open.scrub.result(result)),
             Err(failure) => Err(open.scrub.failure(failure)),
         }

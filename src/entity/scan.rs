@@ -1,5 +1,7 @@
 //! Skips JSON text without parsing it.
 
+use super::DEPTH_MAX;
+
 /// The position after the string that begins at that quote, and whether it has escapes; none if it
 /// does not end.
 #[expect(
@@ -63,6 +65,33 @@ pub fn is_closed(text: &str) -> bool {
         && brackets(text, 1, 1).is_some_and(|end| text[end..].trim_ascii().is_empty())
 }
 
+/// Whether valid JSON nests deeper than [`DEPTH_MAX`] levels.
+pub fn is_too_deep(text: &str) -> bool {
+    // Every level is opened and closed.
+    if text.len() <= 2 * DEPTH_MAX {
+        return false;
+    }
+    let text = text.as_bytes();
+    let (mut at, mut open) = (0, 0_usize);
+    while let Some(byte) = text.get(at) {
+        match byte {
+            b'"' => match string(text, at) {
+                Some((end, _)) => {
+                    at = end;
+                    continue;
+                }
+                None => return false,
+            },
+            b'{' | b'[' if open == DEPTH_MAX => return true,
+            b'{' | b'[' => open += 1,
+            b'}' | b']' => open = open.saturating_sub(1),
+            _ => {}
+        }
+        at += 1;
+    }
+    false
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -91,6 +120,17 @@ mod tests {
         ] {
             assert_eq!(is_closed(text), closed, "{text}");
         }
+    }
+
+    #[test]
+    fn levels_are_counted_outside_of_strings() {
+        let deep = |levels: usize| format!("{}1{}", "[".repeat(levels), "]".repeat(levels));
+        assert!(!is_too_deep(&deep(DEPTH_MAX)));
+        assert!(is_too_deep(&deep(DEPTH_MAX + 1)));
+        assert!(!is_too_deep(&format!("[{}1]", "[],".repeat(1_000))));
+        assert!(!is_too_deep(&format!(r#"["\"{}"]"#, "[".repeat(1_000))));
+        let objects = format!("{}1{}", r#"{"]":"#.repeat(300), "}".repeat(300));
+        assert!(is_too_deep(&objects));
     }
 
     fn is_json(text: &str) -> bool {

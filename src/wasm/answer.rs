@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 
 use super::guest::{End, Fault};
 use crate::dialect::Findings;
+use crate::entity::{DEPTH_MAX, is_too_deep};
 use crate::expr;
 use crate::program::Answer;
 
@@ -52,6 +53,10 @@ fn of_output(output: Vec<u8>, output_bytes_max: usize) -> Answer {
     };
     if let Err(error) = serde_json::from_str::<&RawValue>(&output) {
         let message = format!("the output is not valid JSON: {error}");
+        return lost("WASM_OUTPUT_INVALID", message);
+    }
+    if is_too_deep(&output) {
+        let message = format!("the output is nested deeper than {DEPTH_MAX} levels");
         return lost("WASM_OUTPUT_INVALID", message);
     }
     match named(&output) {

@@ -1,7 +1,7 @@
 //! WebAssembly actions: modules of users, run in this process (`orchestration.md` 1.15).
 //!
-//! May use: [`crate::clock`], [`crate::dialect`], [`crate::expr`], [`crate::id`], [`crate::pool`],
-//! [`crate::program`].
+//! May use: [`crate::clock`], [`crate::dialect`], [`crate::entity`], [`crate::expr`], [`crate::id`],
+//! [`crate::pool`], [`crate::program`].
 //! Must not: trust a module. Each call has an instance of its own with limited memory. It runs on
 //! the threads for expensive work, about two milliseconds at a time; between two slices its
 //! deadline is checked, and calls of other tenants get their turns. Its variables are reached while

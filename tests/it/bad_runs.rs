@@ -362,6 +362,31 @@ async fn an_input_that_is_too_large_for_its_action_is_an_execution_failure() {
     }
 }
 
+/// A member in another language could not read it.
+#[tokio::test]
+async fn what_nests_too_deep_is_refused() {
+    let flow = Flow::new().await;
+    let wait =
+        json!({"waitForSignal": {"type": "go"}, "transitions": {"success": "flo.Completed"}});
+    flow.define(workflow("waits", wait, json!({}))).await;
+    let rest = flow.server.rest();
+    let deep = |levels: usize| format!("{}1{}", "[".repeat(levels), "]".repeat(levels));
+    let start = |levels| format!(r#"{{"definition":"waits","input":{}}}"#, deep(levels));
+    let too_deep = rest.post("/api/runs", start(257)).await;
+    too_deep.refused(400, "BAD_REQUEST");
+    let run = rest.post("/api/runs", start(256)).await.ok();
+    let run = run["runId"].as_str().expect("an identifier");
+    let signal = |levels| format!(r#"{{"type":"go","payload":{}}}"#, deep(levels));
+    let path = format!("/api/runs/{run}/signal");
+    rest.post(&path, signal(100_000))
+        .await
+        .refused(400, "BAD_REQUEST");
+    assert_eq!(rest.post(&path, signal(256)).await.ok()["matched"], true);
+    let invoke = |levels| format!(r#"{{"input":{}}}"#, deep(levels));
+    let invoked = rest.post("/api/actions/echo/invoke", invoke(257)).await;
+    invoked.refused(400, "BAD_REQUEST");
+}
+
 /// `runs.md` §6: the input of entity steps.
 #[tokio::test]
 async fn malformed_input_of_an_entity_step_is_a_failure() {

@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use serde_json::{json, value::RawValue};
 
+use crate::entity::{DEPTH_MAX, is_too_deep};
 use crate::program::Answer;
 
 /// How long the name of an outcome may be, in bytes.
@@ -87,6 +88,11 @@ impl Answered<'_> {
             let bytes = output.len();
             return Verdict::unreadable(&format!(
                 "the output has {bytes} bytes; at most {output_max} are allowed"
+            ));
+        }
+        if output.is_some_and(is_too_deep) {
+            return Verdict::unreadable(&format!(
+                "the output is nested deeper than {DEPTH_MAX} levels"
             ));
         }
         if self.failed {

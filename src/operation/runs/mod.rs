@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
-use crate::entity::Position;
+use crate::entity::{DEPTH_MAX, Position, is_too_deep};
 use crate::error::{Code, Failure};
 use crate::event::payload::{
     AsText, RawJson,
@@ -38,7 +38,7 @@ pub(super) use start::StartRun;
 /// How many bytes an input or a payload has at most.
 const PAYLOAD_MAX: usize = 1 << 20;
 
-/// The JSON of an input or a payload, within its limit.
+/// The JSON of an input or a payload, within its limits.
 pub(in crate::operation) fn json(
     given: Option<&RawValue>,
     otherwise: &str,
@@ -54,6 +54,10 @@ pub(in crate::operation) fn json(
             ),
         )
         .with("parameter", what));
+    }
+    if is_too_deep(text) {
+        let message = format!("the {what} is nested deeper than {DEPTH_MAX} levels");
+        return Err(Failure::new(Code::BadRequest, message).with("parameter", what));
     }
     Ok(text.to_owned())
 }

@@ -24,7 +24,7 @@ const ACTIONS: [&str; 8] = [
 
 /// A server, a client and that member.
 pub(crate) struct Flow {
-    _server: Server,
+    pub(crate) server: Server,
     pub(crate) connection: Connection,
 }
 
@@ -55,10 +55,7 @@ impl Flow {
         let greeting = member.unasked().await.expect("a greeting");
         assert_eq!(greeting.kind, EventType::CalculationMemberGreetEvent);
         tokio::spawn(serve(member));
-        Self {
-            _server: server,
-            connection,
-        }
+        Self { server, connection }
     }
 
     pub(crate) async fn define(&self, document: Value) {
