@@ -57,11 +57,16 @@ impl Timestamp {
 
     /// The time from `earlier` to this instant; zero if it is not earlier.
     pub fn since(self, earlier: Self) -> Duration {
-        Duration::from_micros(u64::try_from(self.0 - earlier.0).unwrap_or(0))
+        Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
 
+    /// An instant that no date says is the first or the last that one does.
     fn date_time(self) -> DateTime<Utc> {
-        DateTime::from_timestamp_micros(self.0).unwrap_or_default()
+        DateTime::from_timestamp_micros(self.0).unwrap_or(if self.0 < 0 {
+            DateTime::<Utc>::MIN_UTC
+        } else {
+            DateTime::<Utc>::MAX_UTC
+        })
     }
 }
 
@@ -302,6 +307,7 @@ mod tests {
             (1_500_000, "1970-01-01T00:00:01.5Z"),
             (1_000_010, "1970-01-01T00:00:01.00001Z"),
             (20_000_000, "1970-01-01T00:00:20Z"),
+            (i64::MAX, "+262142-12-31T23:59:59.999999Z"),
         ] {
             assert_eq!(Timestamp(micros).to_string(), text);
         }

@@ -287,7 +287,7 @@ impl Code {
             Self::ServerError => "internal error; the log has the cause under the ticket in the message",
             Self::SignalNotAwaited => "a saga takes only the signal that it waits for; `properties.awaited` names it",
             Self::StorageDamaged => "the requested data is on a damaged page of the database; the operator must restore a backup, see the log",
-            Self::StorageUnavailable => "the storage is unavailable for writes; retry later, and see the log",
+            Self::StorageUnavailable => "the storage is unavailable; retry later, and see the log",
             Self::TenantLimitExceeded => "the tenant has reached a limit set by the operator; `properties.limit` names it, `properties.retryAfterMs` says when to retry",
             Self::TooManyRequests => "too many requests are in flight or waiting, or their bytes exceed `INTERLOCK_RECEIVING_BYTES`; wait for answers before sending more",
             Self::IncidentNotFound => "there is no open incident of this id, or it belongs to another tenant; it was retried, cancelled, or its work has moved on",
@@ -298,7 +298,7 @@ impl Code {
             Self::TransactionNotFound => "the transaction has already ended",
             Self::TransactionNodeUnavailable => "the node that began the transaction is gone or cannot be reached; nothing of the transaction was written unless it was committed before, repeat it as a whole",
             Self::TransactionTooLarge => "the transaction reads or writes too much; split it",
-            Self::TransitionNotFound => "the current state has no manual transition of this name",
+            Self::TransitionNotFound => "the current state has no manual transition of this name; `properties.availableTransitions` lists those it has",
             Self::TrustedKeyCapReached => "the tenant has reached `CYODA_IAM_TRUSTED_KEY_MAX_PER_TENANT` trusted keys; delete one",
             Self::TrustedKeyNotFound => "the trusted key does not exist or belongs to another tenant",
             Self::Unauthorized => "not authenticated: the token is missing or invalid, or a transaction token is forged",
@@ -308,7 +308,7 @@ impl Code {
             Self::UnsupportedKeyType => "only RSA keys are supported",
             Self::UnsupportedMediaType => "a patch is `application/merge-patch+json` or `application/json-patch+json`",
             Self::ValidationFailed => "a definition is invalid; the message names the place, and `properties.findings`, where it is there, everything that was found",
-            Self::WorkerNotFound => "the worker is not registered in this namespace, or belongs to another tenant; register it, also after the service was restarted",
+            Self::WorkerNotFound => "the worker is not registered in this namespace, or belongs to another tenant; register it again, as after a restart of the service",
             Self::WorkflowFailed => "a processor, a criterion or an engine limit failed the transition; nothing was written",
             Self::WorkflowSchemaVersionUnsupported => "the profile `cyoda-0.8` accepts the schema versions 1.1 to 1.3 only",
             Self::WorkflowNotFound => "the model has no imported workflow",
@@ -609,9 +609,15 @@ impl<E: Coded> From<E> for Failure {
         if code == Code::ServerError {
             return Self::internal(chain(&error));
         }
+        // What the database says is for operators, and in the log.
+        let text = if code == Code::StorageUnavailable {
+            error.to_string()
+        } else {
+            chain(&error)
+        };
         Self {
             properties: error.properties(),
-            ..Self::new(code, chain(&error))
+            ..Self::new(code, text)
         }
     }
 }

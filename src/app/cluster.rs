@@ -97,7 +97,7 @@ pub(super) fn settings(sources: &Sources) -> Result<Option<Settings>, ConfigErro
             sources.string("NODE_ID")?.is_empty(),
         ),
         (
-            "CYODA_HMAC_SECRET, of 32 bytes or more",
+            "a CYODA_HMAC_SECRET of 32 bytes or more, such as the 64 digits of `openssl rand -hex 32`",
             secret.len() < SECRET_BYTES,
         ),
         (

@@ -22,6 +22,7 @@ pub mod tls;
 
 use std::{
     panic::AssertUnwindSafe,
+    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -80,6 +81,12 @@ pub enum Error {
     Tls(#[from] tls::Error),
     #[error("the storage could not be opened")]
     Storage(#[from] crate::storage::Error),
+    #[error("the database {} of CYODA_SQLITE_PATH could not be opened", .path.display())]
+    File {
+        path: PathBuf,
+        #[source]
+        source: crate::storage::Error,
+    },
     #[error("the storage could not be opened within {0:?}; raise CYODA_STARTUP_TIMEOUT")]
     StartupTimeout(Duration),
     #[error("clients, keys and providers could not be loaded")]
@@ -107,9 +114,16 @@ pub async fn run(config: Config, telemetry: Telemetry) -> Result<(), Error> {
     let tls = config.tls.clone().map(Tls::load).transpose()?;
     let stop = CancellationToken::new();
     let opening = Storage::open(&config.storage, config.clock.clone(), stop.clone());
-    let (storage, committer) = timeout(config.startup_timeout, opening)
+    let opened = timeout(config.startup_timeout, opening)
         .await
-        .map_err(|_| Error::StartupTimeout(config.startup_timeout))??;
+        .map_err(|_| Error::StartupTimeout(config.startup_timeout))?;
+    let (storage, committer) = opened.map_err(|source| match &config.storage.place {
+        DatabaseLocation::File(path) => Error::File {
+            path: path.clone(),
+            source,
+        },
+        DatabaseLocation::Memory | DatabaseLocation::Server(_) => Error::Storage(source),
+    })?;
     let served = tokio::spawn(serve(config, telemetry, tls, storage, stop.drop_guard()));
     // Here, and not as a task: the thread of this future has nothing else to do.
     if Box::pin(AssertUnwindSafe(committer).catch_unwind())
@@ -548,7 +562,7 @@ fn announce(config: &Config, listeners: &Listeners, tls: Option<&Tls>) {
         grpc = %listeners.grpc_address(),
         admin = %listeners.admin_address(),
         context = %config.context_path,
-        storage = ?config.storage.place,
+        storage = %config.storage.place,
         version = env!("CARGO_PKG_VERSION"),
         "interlock is ready"
     );

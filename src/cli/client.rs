@@ -4,7 +4,7 @@ use std::{error::Error as _, path::PathBuf};
 
 use clap::Args;
 use tonic::{
-    Request, Status,
+    Code, Request, Status,
     metadata::{AsciiMetadataKey, AsciiMetadataValue},
     transport::{Certificate, ClientTlsConfig, Endpoint, Identity},
 };
@@ -105,14 +105,9 @@ impl Target {
                 Error::Unreachable(address.clone(), error)
             }
         };
-        // With TLS 1.3 a client learns that it lacks a certificate when it sends a request.
-        let may_lack = is_tls && self.trust.certificate.is_none();
+        let has_certificate = self.trust.certificate.is_some();
         let refused = |status: Status| Error::Status {
-            hint: if may_lack && status.source().is_some() {
-                "; if the service requires a client certificate, set --tls-cert and --tls-key"
-            } else {
-                ""
-            },
+            hint: hint(&status, is_tls, has_certificate),
             status,
         };
         let endpoint = match tls {
@@ -190,6 +185,21 @@ impl Trust {
             trust = trust.identity(Identity::from_pem(certificate, key));
         }
         Ok(trust)
+    }
+}
+
+/// What to do about a status.
+fn hint(status: &Status, is_tls: bool, has_certificate: bool) -> &'static str {
+    let has_ended = status.source().is_some();
+    if status.code() == Code::Unauthenticated {
+        "; send a token with --metadata authorization='Bearer TOKEN'"
+    } else if has_ended && is_tls && !has_certificate {
+        // With TLS 1.3 a client learns that it lacks a certificate when it sends a request.
+        "; if the service requires a client certificate, set --tls-cert and --tls-key"
+    } else if has_ended && !is_tls {
+        "; check that the address is that of the gRPC port, and write https://HOST:PORT for TLS"
+    } else {
+        ""
     }
 }
 

@@ -38,12 +38,12 @@ pub(super) fn run(sources: &Sources, from: &str, to: &str) -> ExitCode {
 
 fn summary(moved: Moved, started: Instant) -> String {
     let resumed = if moved.resumed > 0 {
-        format!(", {} of them by a copy before", moved.resumed)
+        format!(" ({} of them by the interrupted copy)", moved.resumed)
     } else {
         String::new()
     };
     format!(
-        "copied {} rows{resumed} in {:.1} s; both databases have the same content\nuse only one of them from now on",
+        "copied {} rows in {:.1} s{resumed}; both databases have the same content\nuse only one of them from now on",
         moved.rows,
         started.elapsed().as_secs_f64()
     )

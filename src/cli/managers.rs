@@ -242,7 +242,8 @@ fn control(named: &Named, change: &str, worker: Option<&str>, item: Option<&str>
         let controlled: Controlled = client::read(&answer)?;
         println!("{}: {}", named.manager, controlled.status);
         if change == "reset" {
-            println!("{} items reset", controlled.changed.len());
+            let count = controlled.changed.len();
+            println!("{count} item{} reset", if count == 1 { "" } else { "s" });
         }
         Ok(())
     })

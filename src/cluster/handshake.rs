@@ -11,6 +11,9 @@ use tokio::{sync::mpsc, time::timeout};
 use super::{Pipe, Refused, Secret, seal::Seal};
 use crate::id;
 
+/// The peer has left, without a reason that could be trusted.
+const ENDED: &str = "it ended the stream, as a node with another secret does";
+
 /// How long a peer may take for the handshake.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -93,7 +96,7 @@ async fn next(pipe: &mut Pipe) -> Result<Bytes, Refused> {
     match timeout(PATIENCE, pipe.incoming.next()).await {
         Ok(Some(Ok(message))) => Ok(message),
         Ok(Some(Err(error))) => Err(Refused::Away(error)),
-        Ok(None) => Err(Refused::Away("it ended the stream".to_owned())),
+        Ok(None) => Err(Refused::Away(ENDED.to_owned())),
         Err(_) => Err(Refused::Away(format!("it said nothing for {PATIENCE:?}"))),
     }
 }
@@ -103,7 +106,7 @@ async fn send(
     message: Vec<u8>,
 ) -> Result<(), Refused> {
     let sent = outgoing.send(Ok(message.into())).await;
-    sent.map_err(|_| Refused::Away("it ended the stream".to_owned()))
+    sent.map_err(|_| Refused::Away(ENDED.to_owned()))
 }
 
 fn read<M: prost::Message + Default>(bytes: &[u8]) -> Result<M, Refused> {

@@ -242,7 +242,8 @@ impl Cluster {
             return Err(Unreached(node.0));
         }
         let opened = timeout(OPENING_MAX, self.open(node)).await;
-        let opened = opened.unwrap_or_else(|_| Err(Refused::Away("it takes too long".to_owned())));
+        let opened =
+            opened.unwrap_or_else(|_| Err(Refused::Away("it did not answer in time".to_owned())));
         match opened {
             Ok(link) => {
                 *failed = None;

@@ -233,9 +233,14 @@ impl Coded for Error {
 
     fn properties(&self) -> Properties {
         if matches!(self, Self::ProcessorTimedOut { .. }) {
-            vec![("cause", Code::DispatchTimeout.as_str().into())]
-        } else {
-            Properties::new()
+            return vec![("cause", Code::DispatchTimeout.as_str().into())];
         }
+        if let Self::TransitionNotFound { known, .. } | Self::TransitionScheduled { known, .. } =
+            self
+        {
+            let known: Vec<_> = known.iter().map(TransitionName::as_str).collect();
+            return vec![("availableTransitions", known.into())];
+        }
+        Properties::new()
     }
 }

@@ -93,7 +93,7 @@ pub fn ways(
             let (trigger, by) = match &transition.trigger {
                 Trigger::Automated => (
                     "automated",
-                    "taken by the next write, unless an earlier one is",
+                    "taken by the next write, unless an earlier transition is taken",
                 ),
                 Trigger::Manual => ("manual", "taken when a request names it"),
                 Trigger::Scheduled(_) => ("scheduled", "taken when it is due"),

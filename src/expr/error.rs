@@ -19,7 +19,7 @@ pub enum CelError {
     StepWithoutName,
     #[error("`error` is known in compensate and on_failure only")]
     NoErrorHere,
-    #[error("`{0}` is not there")]
+    #[error("`{0}` is missing")]
     Missing(String),
     #[error("the row has no column `{0}`")]
     NoColumn(String),

@@ -160,13 +160,11 @@ const PAGE: &str = "page";
 const FAILURE: &str = "failure";
 
 /// The failure of a request whose transaction is at a node that is gone or cannot be reached.
-pub fn unavailable(node: NodeRow) -> Failure {
+pub fn unavailable() -> Failure {
     Failure::new(
         Code::TransactionNodeUnavailable,
-        format!(
-            "the node {} that began the transaction is gone or cannot be reached; repeat the transaction as a whole",
-            node.0
-        ),
+        "the node that began the transaction is gone or cannot be reached; repeat the transaction as \
+         a whole",
     )
 }
 
@@ -193,13 +191,13 @@ pub(super) async fn carry(
         // Dropping the answers cancels it there.
         () = cx.cancel().cancelled() => return Err(cancelled()),
     };
-    let (answers, first) = asked.ok().flatten().ok_or_else(|| unavailable(node))?;
+    let (answers, first) = asked.ok().flatten().ok_or_else(unavailable)?;
     match first.what.as_str() {
         ONE => Ok(Answer::One(success(first)?)),
-        MANY => Ok(Answer::Many(rest(answers, node))),
+        MANY => Ok(Answer::Many(rest(answers))),
         PAGE => {
             let page = payload::decode(&first.text)?;
-            Ok(Answer::Page(rest(answers, node), page))
+            Ok(Answer::Page(rest(answers), page))
         }
         _ => Err(failed(first)),
     }
@@ -219,7 +217,7 @@ fn success(item: ItemMessage) -> Result<Success, Failure> {
 }
 
 /// The answers that follow, as they come.
-fn rest(answers: Answers, node: NodeRow) -> Events {
+fn rest(answers: Answers) -> Events {
     let items = stream::unfold(Some(answers), move |answers| async move {
         let mut answers = answers?;
         let item = match answers.next().await {
@@ -229,7 +227,7 @@ fn rest(answers: Answers, node: NodeRow) -> Events {
                 Ok(item) => Err(failed(item)),
                 Err(_) => Err(Failure::internal("another node sent an invalid answer")),
             },
-            Err(_) => Err(unavailable(node)),
+            Err(_) => Err(unavailable()),
         };
         let rest = item.is_ok().then_some(answers);
         Some((item, rest))

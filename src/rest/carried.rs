@@ -118,7 +118,7 @@ pub(super) async fn carry(
         Some((answers, HeadMessage::decode(first).ok()?))
     };
     let asked = timeout(cluster.proxy_timeout(), asking).await;
-    let (answers, head) = asked.ok().flatten().ok_or_else(|| unavailable(node))?;
+    let (answers, head) = asked.ok().flatten().ok_or_else(unavailable)?;
     let parts = stream::unfold(Some(answers), |answers| async {
         let mut answers = answers?;
         let cut_off =

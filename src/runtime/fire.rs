@@ -193,7 +193,7 @@ impl Runtime {
         loop {
             ticks.tick().await;
             if let Err(error) = self.storage().find_tasks(interval).await {
-                warn!(%error, "tasks of other processes could not be looked for; retrying");
+                warn!(%error, "could not look for tasks of other processes; retrying");
             }
         }
     }

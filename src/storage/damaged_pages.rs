@@ -24,7 +24,7 @@ impl Storage {
                      read and written; looking for the page"
                 );
                 if let Err(error) = self.0.database.name_damage(SEARCH_TIME).await {
-                    warn!(%error, "the damaged pages could not be looked for");
+                    warn!(%error, "could not look for damaged pages");
                 }
                 tokio::time::sleep(SEARCH_PAUSE).await;
             }

@@ -26,7 +26,7 @@ pub enum Error {
     ModelNotFound(ModelKey),
     #[error("model {0} is not locked; lock it before creating entities")]
     ModelNotLocked(ModelKey),
-    #[error("model {0} is already locked")]
+    #[error("model {0} is already locked; to change it, unlock it or use another version")]
     ModelAlreadyLocked(ModelKey),
     #[error("model {0} is already unlocked")]
     ModelAlreadyUnlocked(ModelKey),
@@ -58,7 +58,7 @@ pub enum Error {
     Cancelled,
     #[error("position {} is not there yet; the newest is {}", .after.0, .latest.0)]
     NotYet { after: Position, latest: Sequence },
-    #[error("writes are refused until the storage is well again; try again later")]
+    #[error("the storage cannot be used for now; try again later")]
     Unavailable,
     #[error("column {column} of row {row} in {table} is not what it should be")]
     Inconsistent {
@@ -80,9 +80,11 @@ pub enum Error {
     Migration(#[source] Box<dyn std::error::Error + Send + Sync>),
     #[error(transparent)]
     Server(Box<dyn std::error::Error + Send + Sync>),
-    #[error("the database failed")]
+    #[error("{}", failed(.0))]
     Database(#[source] port::Failure),
-    #[error("a page of the database is damaged; the log of the service names it")]
+    #[error(
+        "the database is damaged, or is not an SQLite database; the log of the service has details"
+    )]
     Damaged,
     #[error(
         "the storage failed during the commit, so it is not known whether that happened; read before you repeat it"
@@ -94,6 +96,13 @@ pub enum Error {
     NotCommitted,
     #[error("the storage has stopped")]
     Stopped,
+}
+
+const fn failed(failure: &port::Failure) -> &'static str {
+    match failure.cause() {
+        Cause::Away => "the database cannot be reached; try again later",
+        _ => "the database failed",
+    }
 }
 
 impl From<port::Failure> for Error {

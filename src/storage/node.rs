@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
-use tracing::{debug, warn};
+use tracing::{debug, error, warn};
 
 use super::{
     Error, Storage,
@@ -92,7 +92,11 @@ impl Storage {
                         "this node has not reached the database for so long that it was removed from the list of nodes; it is back"
                     );
                 }
-                Ok(false) => return Err(NameTaken(Arc::clone(&entry.name))),
+                Ok(false) => {
+                    let taken = NameTaken(Arc::clone(&entry.name));
+                    error!("{taken}");
+                    return Err(taken);
+                }
                 Err(error) => debug!(%error, "the beat of this node failed"),
             },
             Err(error) => debug!(%error, "the beat of this node failed"),

@@ -246,7 +246,11 @@ impl Heart {
         nodes::pulse(begun, failed);
         match outcome {
             Err(error) if self.is_well => {
-                warn!(%error, "the database does not answer; reads are refused until it does");
+                let error = &error as &dyn std::error::Error;
+                warn!(
+                    error,
+                    "the database does not answer; reads are refused until it does"
+                );
             }
             Ok(()) if !self.is_well => info!("the database answers again"),
             Ok(()) | Err(_) => {}

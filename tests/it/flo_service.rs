@@ -170,7 +170,7 @@ async fn the_shell_session_of_the_transcript_works_as_printed() {
     let signal = ["workflow", "signal", &run, "--type", "approval", payload];
     assert_eq!(
         shell.line(&signal).await,
-        format!("Signal approval delivered to {run}, which is completed")
+        format!("Signal approval delivered to {run}; its status is now completed")
     );
     let line = shell.line(&status).await;
     let shown: Value = serde_json::from_str(&line).expect("JSON");
@@ -313,7 +313,7 @@ async fn definitions_are_listed_shown_disabled_enabled_and_deleted() {
     let cancel = ["workflow", "cancel", "mine", "--reason", "enough"];
     assert_eq!(
         shell.line(&cancel).await,
-        "Cancel requested for mine, which is cancelled"
+        "Cancel requested for mine; its status is now cancelled"
     );
     let cancelled = [
         "workflow",

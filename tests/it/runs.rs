@@ -157,6 +157,22 @@ async fn starts_with_one_key_create_one_run_however_many_come_at_once() {
 }
 
 #[tokio::test]
+async fn a_key_that_the_definition_ignores_is_a_warning() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    define(&connection, &APPROVAL.replace("optional", "none")).await;
+    let payload = json!({"definition": "approval", "idempotencyKey": "k"});
+    let first = connection.ok("RunStartRequest", payload.clone()).await;
+    let second = connection.ok("RunStartRequest", payload).await;
+    assert_ne!(first["runId"], second["runId"]);
+    let warning = second["warnings"][0].as_str().expect("a warning");
+    assert!(warning.contains("idempotency: optional"), "{warning}");
+    let without = json!({"definition": "approval"});
+    let third = connection.ok("RunStartRequest", without).await;
+    assert!(third.get("warnings").is_none(), "{third}");
+}
+
+#[tokio::test]
 async fn a_chosen_identifier_belongs_to_one_run() {
     let server = Server::start();
     let connection = server.connect().await;

@@ -152,7 +152,7 @@ const (
 	CodeRunDefinitionNotFound Code = "RUN_DEFINITION_NOT_FOUND"
 	// CodeStorageDamaged means: the requested data is on a damaged page of the database; the operator must restore a backup, see the log.
 	CodeStorageDamaged Code = "STORAGE_DAMAGED"
-	// CodeStorageUnavailable means: the storage is unavailable for writes; retry later, and see the log.
+	// CodeStorageUnavailable means: the storage is unavailable; retry later, and see the log.
 	CodeStorageUnavailable Code = "STORAGE_UNAVAILABLE"
 	// CodeTaskLeaseLost means: the worker no longer has the task: its lease has ended, and the task goes to another worker; stop working on it.
 	CodeTaskLeaseLost Code = "TASK_LEASE_LOST"
@@ -172,7 +172,7 @@ const (
 	CodeTransactionNodeUnavailable Code = "TRANSACTION_NODE_UNAVAILABLE"
 	// CodeTransactionTooLarge means: the transaction reads or writes too much; split it.
 	CodeTransactionTooLarge Code = "TRANSACTION_TOO_LARGE"
-	// CodeTransitionNotFound means: the current state has no manual transition of this name.
+	// CodeTransitionNotFound means: the current state has no manual transition of this name; `properties.availableTransitions` lists those it has.
 	CodeTransitionNotFound Code = "TRANSITION_NOT_FOUND"
 	// CodeTrustedKeyCapReached means: the tenant has reached `CYODA_IAM_TRUSTED_KEY_MAX_PER_TENANT` trusted keys; delete one.
 	CodeTrustedKeyCapReached Code = "TRUSTED_KEY_CAP_REACHED"
@@ -192,7 +192,7 @@ const (
 	CodeUnsupportedMediaType Code = "UNSUPPORTED_MEDIA_TYPE"
 	// CodeValidationFailed means: a definition is invalid; the message names the place, and `properties.findings`, where it is there, everything that was found.
 	CodeValidationFailed Code = "VALIDATION_FAILED"
-	// CodeWorkerNotFound means: the worker is not registered in this namespace, or belongs to another tenant; register it, also after the service was restarted.
+	// CodeWorkerNotFound means: the worker is not registered in this namespace, or belongs to another tenant; register it again, as after a restart of the service.
 	CodeWorkerNotFound Code = "WORKER_NOT_FOUND"
 	// CodeWorkflowFailed means: a processor, a criterion or an engine limit failed the transition; nothing was written.
 	CodeWorkflowFailed Code = "WORKFLOW_FAILED"
@@ -277,7 +277,7 @@ var codes = map[Code]codeInfo{
 	CodeRunNotFound:                      {meaning: "there is no such run, or it belongs to another tenant", status: 404, retryable: false},
 	CodeRunDefinitionNotFound:            {meaning: "the definition does not exist in this namespace, not in this version, or belongs to another tenant; create it first", status: 404, retryable: false},
 	CodeStorageDamaged:                   {meaning: "the requested data is on a damaged page of the database; the operator must restore a backup, see the log", status: 500, retryable: false},
-	CodeStorageUnavailable:               {meaning: "the storage is unavailable for writes; retry later, and see the log", status: 503, retryable: true},
+	CodeStorageUnavailable:               {meaning: "the storage is unavailable; retry later, and see the log", status: 503, retryable: true},
 	CodeTaskLeaseLost:                    {meaning: "the worker no longer has the task: its lease has ended, and the task goes to another worker; stop working on it", status: 409, retryable: false},
 	CodeTaskNotFound:                     {meaning: "there is no such task, or it belongs to another tenant", status: 404, retryable: false},
 	CodeTenantLimitExceeded:              {meaning: "the tenant has reached a limit set by the operator; `properties.limit` names it, `properties.retryAfterMs` says when to retry", status: 429, retryable: true},
@@ -287,7 +287,7 @@ var codes = map[Code]codeInfo{
 	CodeTransactionNotFound:              {meaning: "the transaction has already ended", status: 404, retryable: false},
 	CodeTransactionNodeUnavailable:       {meaning: "the node that began the transaction is gone or cannot be reached; nothing of the transaction was written unless it was committed before, repeat it as a whole", status: 503, retryable: true},
 	CodeTransactionTooLarge:              {meaning: "the transaction reads or writes too much; split it", status: 413, retryable: false},
-	CodeTransitionNotFound:               {meaning: "the current state has no manual transition of this name", status: 404, retryable: false},
+	CodeTransitionNotFound:               {meaning: "the current state has no manual transition of this name; `properties.availableTransitions` lists those it has", status: 404, retryable: false},
 	CodeTrustedKeyCapReached:             {meaning: "the tenant has reached `CYODA_IAM_TRUSTED_KEY_MAX_PER_TENANT` trusted keys; delete one", status: 400, retryable: false},
 	CodeTrustedKeyNotFound:               {meaning: "the trusted key does not exist or belongs to another tenant", status: 404, retryable: false},
 	CodeUnauthorized:                     {meaning: "not authenticated: the token is missing or invalid, or a transaction token is forged", status: 401, retryable: false},
@@ -297,7 +297,7 @@ var codes = map[Code]codeInfo{
 	CodeUnsupportedKeyType:               {meaning: "only RSA keys are supported", status: 400, retryable: false},
 	CodeUnsupportedMediaType:             {meaning: "a patch is `application/merge-patch+json` or `application/json-patch+json`", status: 415, retryable: false},
 	CodeValidationFailed:                 {meaning: "a definition is invalid; the message names the place, and `properties.findings`, where it is there, everything that was found", status: 400, retryable: false},
-	CodeWorkerNotFound:                   {meaning: "the worker is not registered in this namespace, or belongs to another tenant; register it, also after the service was restarted", status: 404, retryable: false},
+	CodeWorkerNotFound:                   {meaning: "the worker is not registered in this namespace, or belongs to another tenant; register it again, as after a restart of the service", status: 404, retryable: false},
 	CodeWorkflowFailed:                   {meaning: "a processor, a criterion or an engine limit failed the transition; nothing was written", status: 400, retryable: false},
 	CodeWorkflowSchemaVersionUnsupported: {meaning: "the profile `cyoda-0.8` accepts the schema versions 1.1 to 1.3 only", status: 400, retryable: false},
 	CodeWorkflowNotFound:                 {meaning: "the model has no imported workflow", status: 404, retryable: false},

@@ -51,12 +51,12 @@ Topics: interlock help runs, members.")]
         after_help = "Example:\n  flo action list\n\nTopics: interlock help runs."
     )]
     List(List),
-    /// Execute an action again that was disabled.
+    /// Enable a disabled action.
     #[command(
         after_help = "Example:\n  flo action enable charge-payment\n\nTopics: interlock help runs."
     )]
     Enable(OfAction),
-    /// Execute an action no longer; open tasks continue.
+    /// Disable an action; its open tasks continue.
     #[command(
         after_help = "Example:\n  flo action disable charge-payment\n\nTopics: interlock help runs."
     )]

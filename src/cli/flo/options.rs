@@ -196,7 +196,12 @@ impl Service<'_> {
         let answer = answer.ok_or(Error::Silent)?;
         match refused(&answer)? {
             Some(refusal) => Err(Error::Refused(refusal)),
-            None => Ok(answer),
+            None => {
+                for warning in warnings(&answer)? {
+                    eprintln!("warning: {warning}");
+                }
+                Ok(answer)
+            }
         }
     }
 
@@ -278,6 +283,17 @@ pub(in crate::cli) fn refused(answer: &str) -> Result<Option<Refusal>, client::E
     }
     let outcome: Answered = client::read(answer)?;
     Ok((outcome.success == Some(false)).then(|| outcome.error.unwrap_or_default()))
+}
+
+/// The warnings of an answer.
+fn warnings(answer: &str) -> Result<Vec<String>, client::Error> {
+    #[derive(Deserialize)]
+    struct Warned {
+        #[serde(default)]
+        warnings: Vec<String>,
+    }
+    let warned: Warned = client::read(answer)?;
+    Ok(warned.warnings)
 }
 
 /// A member that is absent unless it has a value.

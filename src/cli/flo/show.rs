@@ -2,8 +2,9 @@
 
 use std::fmt::{self, Write as _};
 
+use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
+use serde_json::{Value, value::RawValue};
 
 /// A finding as the service reports it.
 #[derive(Debug, Deserialize)]
@@ -65,6 +66,8 @@ pub(in crate::cli) struct Run {
     parent_run_id: Option<String>,
     #[serde(default)]
     error: Option<RunError>,
+    #[serde(default)]
+    steps: IndexMap<String, StepResult>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -86,6 +89,25 @@ struct RunError {
     #[serde(default)]
     code: Option<String>,
     message: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct StepResult {
+    outcome: String,
+    #[serde(default)]
+    output: Value,
+}
+
+impl StepResult {
+    /// What went wrong in a step, as its output says it.
+    fn fault(&self) -> Option<String> {
+        let text = |name: &str| self.output.get(name).and_then(Value::as_str);
+        let message = text("message").or_else(|| text("error"))?;
+        Some(match text("code").or_else(|| text("error_code")) {
+            Some(code) => format!("{code}: {message}"),
+            None => message.to_owned(),
+        })
+    }
 }
 
 /// What `flo workflow status` prints; the order of the members is part of it.
@@ -138,12 +160,22 @@ impl Run {
             completed_at: self.finished_at.as_deref(),
             wait_signal: awaited.and_then(|wait| wait.name.as_deref()),
             parent_run_id: self.parent_run_id.as_deref(),
-            error: self.error.as_ref().map(|error| match &error.code {
-                Some(code) => format!("{code}: {}", error.message),
-                None => error.message.clone(),
-            }),
+            error: self.fault(),
         };
         serde_json::to_string(&line).unwrap_or_default()
+    }
+
+    /// Why it has failed: its own error, or what the last step says that did not succeed.
+    fn fault(&self) -> Option<String> {
+        if let Some(error) = &self.error {
+            return Some(match &error.code {
+                Some(code) => format!("{code}: {}", error.message),
+                None => error.message.clone(),
+            });
+        }
+        let steps = self.steps.iter().rev().filter(|_| self.status == "failed");
+        let mut failed = steps.filter(|(_, step)| step.outcome != "success");
+        failed.find_map(|(name, step)| Some(format!("step {name}: {}", step.fault()?)))
     }
 }
 
@@ -207,6 +239,23 @@ mod tests {
             run.status_line(),
             r#"{"run_id":"wfrun-1","workflow":"order","version":"1.0.0","status":"pending","input":{"amount":99.990},"created_at":"t0"}"#
         );
+    }
+
+    #[test]
+    fn a_run_that_a_step_has_failed_says_why() {
+        let failed = |output: &str| {
+            run(&format!(
+                r#"{{"runId":"r","definition":{{"name":"w","version":"1"}},"status":"failed","createdAt":"t0",
+                "steps":{{"a":{{"outcome":"success","output":{{"error":"no"}}}},
+                "b":{{"outcome":"failure","output":{output}}},"c":{{"outcome":"success"}}}}}}"#
+            ))
+            .fault()
+        };
+        let known = failed(r#"{"code":"MODEL_NOT_FOUND","message":"none"}"#);
+        assert_eq!(known.as_deref(), Some("step b: MODEL_NOT_FOUND: none"));
+        let said = failed(r#"{"error":"declined"}"#);
+        assert_eq!(said.as_deref(), Some("step b: declined"));
+        assert_eq!(failed("7"), None);
     }
 
     #[test]

@@ -44,7 +44,7 @@ Topics: interlock help runs, members.")]
     /// Extend the lease of a task.
     #[command(after_help = "Example:\n  flo worker touch $TASK\n\nTopics: interlock help runs.")]
     Touch(OfTask),
-    /// Give a worker no more tasks; those that it has continue.
+    /// Stop giving a worker new tasks; its current tasks continue.
     #[command(after_help = "Example:\n  flo worker drain w1\n\nTopics: interlock help runs.")]
     Drain(OfWorker),
     /// List workers and the members that announce actions.

@@ -378,7 +378,7 @@ async fn signal(service: Service<'_>, given: &Signal) -> Result<(), Error> {
     if service.is_json() {
         println!("{answer}");
     } else if matched {
-        println!("Signal {kind} delivered to {run}, which is {status}");
+        println!("Signal {kind} delivered to {run}; its status is now {status}");
     } else {
         println!("Signal {kind} kept for {run}, which is {status} and does not wait for it yet");
     }
@@ -399,7 +399,10 @@ async fn cancel(service: Service<'_>, given: &Cancel) -> Result<(), Error> {
     if service.is_json() {
         println!("{answer}");
     } else {
-        println!("Cancel requested for {}, which is {status}", given.run);
+        println!(
+            "Cancel requested for {}; its status is now {status}",
+            given.run
+        );
     }
     Ok(())
 }

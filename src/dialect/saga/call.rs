@@ -98,7 +98,7 @@ pub(super) fn call(
         let message = format!(
             "the connector {connector} is not declared, so a compute member with the tag \
              connector:{connector} has to serve it; add connector \"{connector}\" {{ type = … }} if \
-             that is not meant"
+             that is not intended"
         );
         report.warning("S303", at, message);
     }

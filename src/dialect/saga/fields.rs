@@ -99,7 +99,7 @@ impl<'a> Fields<'a> {
         name: &'static str,
         report: &mut Report,
     ) -> Option<&'a Attribute> {
-        self.asked.push(name);
+        self.ask(name);
         let mut found: Option<&'a Attribute> = None;
         for slot in &mut self.attributes {
             let Some(attribute) = slot.take_if(|attribute| attribute.name == name) else {
@@ -130,8 +130,16 @@ impl<'a> Fields<'a> {
         None
     }
 
+    /// A name is known.
+    fn ask(&mut self, name: &'static str) {
+        if !self.asked.contains(&name) {
+            self.asked.push(name);
+        }
+    }
+
     /// Whether an attribute is there that nobody has taken yet.
-    pub(super) fn is_given(&self, name: &str) -> bool {
+    pub(super) fn is_given(&mut self, name: &'static str) -> bool {
+        self.ask(name);
         self.attributes
             .iter()
             .flatten()

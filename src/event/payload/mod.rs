@@ -27,6 +27,7 @@ pub mod model;
 pub mod nodes;
 mod object;
 pub mod paging;
+mod place;
 pub mod providers;
 pub mod runs;
 pub mod sagas;
@@ -56,6 +57,8 @@ pub use crate::entity::is_closed;
 pub use answer::{Answer, Done, ErrorMember, Properties, RequestId, json};
 pub use object::{Object, list, text_list};
 pub use text::{AsText, Float, RawJson, RawStr, as_texts};
+
+use place::placed;
 
 /// A text that must be there and is not looked at: the `id` of a payload, which the documented
 /// schemas require; answers quote the envelope's id instead.
@@ -173,20 +176,21 @@ impl DataFormat {
 
 /// Reads the payload of a request.
 pub fn decode<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Failure> {
-    reader::read(text).map_err(|error| unreadable(&error))
+    reader::read(text).map_err(|error| unreadable(text, &error))
 }
 
 /// The same, and which of its members nobody looks at.
 pub fn decode_noting<'a, T: Deserialize<'a>>(text: &'a str) -> Result<(T, Vec<String>), Failure> {
     /// Those that every payload may have (`grpc.md` §4).
     const OF_EVERY_EVENT: [&str; 3] = ["success", "error", "warnings"];
-    let (read, mut unknown) = reader::read_noting(text).map_err(|error| unreadable(&error))?;
+    let (read, mut unknown) =
+        reader::read_noting(text).map_err(|error| unreadable(text, &error))?;
     unknown.retain(|name| !OF_EVERY_EVENT.contains(&name.as_str()));
     Ok((read, unknown))
 }
 
-fn unreadable(error: &serde_json::Error) -> Failure {
-    Failure::malformed(format!("invalid payload: {error}"))
+fn unreadable(text: &str, error: &serde_json::Error) -> Failure {
+    Failure::malformed(format!("invalid payload: {}", placed(text, error)))
 }
 
 /// An answer as one to another request: where it quotes the request, it quotes that one.

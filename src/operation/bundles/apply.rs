@@ -131,7 +131,7 @@ pub(super) async fn note_models(
         }
         let message = format!(
             "the state machine {} is one of entities, and there is no model {} yet; it gets its \
-             workflow with the first event after it was imported",
+             workflow with the first event after the model is imported",
             one.machine, one.entity
         );
         new.findings.warning("S304", &one.location, message);

@@ -117,7 +117,14 @@ impl Operation for StartRun {
             };
             let may_wait = !wait.is_zero() && !session.has_joined();
             let answer = shown(&name, &started);
-            match cx.finish(session, answer, Vec::new()).await {
+            let warning = started.ignores_key.then(|| {
+                format!(
+                    "workflow {name} ignores idempotency keys; write `idempotency: optional` in \
+                     its document"
+                )
+            });
+            let warnings = warning.into_iter().collect();
+            match cx.finish(session, answer, warnings).await {
                 Ok(Output::One(answer, warnings)) if may_wait => {
                     let answer = waited(&cx, &started, answer, wait).await?;
                     return Ok(Output::One(answer, warnings));

@@ -72,7 +72,7 @@ fn refused(refused: Refused, worker: Option<&str>, task: &str) -> Failure {
         Refused::NoWorker => Failure::new(
             Code::WorkerNotFound,
             format!(
-                "no worker \"{worker}\" is registered in this namespace; register it, also after the service was restarted"
+                "no worker \"{worker}\" is registered in this namespace; register it again, as after a restart of the service"
             ),
         ),
         Refused::IsMember => Failure::new(

@@ -119,6 +119,8 @@ fn write_search(parts: &Parts, id: &str, exceeded: &str) -> Written {
     let tracking = parts
         .query_as::<bool>("trackingRead", "true or false")?
         .unwrap_or(false);
+    // `true` is an operation of its own.
+    parts.query_as::<bool>("explain", "true or false")?;
     Ok(optional(
         object.truth("trackingRead", tracking),
         "pointInTime",

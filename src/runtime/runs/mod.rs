@@ -126,7 +126,7 @@ impl Runtime {
         if kind.is_empty() || kind.starts_with('_') {
             return Err(Failure::new(
                 Code::BadRequest,
-                "the type of a signal is not empty and does not begin with `_`",
+                "the type of a signal must not be empty or begin with `_`",
             ));
         }
         let kind: Arc<str> = kind.into();

@@ -76,6 +76,8 @@ pub struct RunStarted {
     pub kind: RunKind,
     /// Whether it is a saga that ends without waiting for signals or delays.
     pub is_simple_saga: bool,
+    /// Whether an idempotency key was given that its definition ignores.
+    pub ignores_key: bool,
 }
 
 /// A run that is about to be stored.
@@ -105,6 +107,7 @@ impl Runtime {
     ) -> Result<RunStarted, Failure> {
         let followed = self.followed(session, &start).await?;
         let key = key_of(&start, followed.idempotency)?;
+        let ignores_key = key.is_none() && start.key.as_ref().is_some_and(|key| !key.is_empty());
         let mut keys = Vec::new();
         if let Some(key) = &key {
             let key = RunKey::idempotency(&start.name, key);
@@ -190,6 +193,7 @@ impl Runtime {
             is_new: true,
             kind,
             is_simple_saga,
+            ignores_key,
         })
     }
 
@@ -300,6 +304,7 @@ impl Runtime {
             kind: state.kind(),
             // Its answer is that of a run that was there already.
             is_simple_saga: false,
+            ignores_key: false,
         })
     }
 }
@@ -353,7 +358,7 @@ fn check_id(id: &str) -> Result<(), Failure> {
     }
     Err(Failure::new(
         Code::BadRequest,
-        "`runId` has 1 to 128 letters, digits or `._:-`, and is not `stream` and not one that the \
-         service gives",
+        "`runId` must have 1 to 128 letters, digits or `._:-`, and must not be `stream` or begin \
+         like the ids that the service assigns",
     ))
 }

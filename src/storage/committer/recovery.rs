@@ -150,7 +150,7 @@ impl Committer {
                 biased;
                 known = &mut known => {
                     storage.0.health.set_well(true);
-                    info!(written = known, "the storage is well again; writes are taken");
+                    info!(written = known, "the storage has recovered; writes are accepted again");
                     return if known { Ok(()) } else { Err(Error::Unavailable) };
                 }
                 () = &mut late, if !is_answered => {

@@ -36,7 +36,7 @@ impl Sweeper {
             Ok(None) => self.due = None,
             Ok(Some(at)) => self.wait(Timestamp::from_micros(at).since(storage.now())),
             Err(error) => {
-                warn!(%error, "what has expired could not be looked for; trying again");
+                warn!(%error, "could not look for what has expired; trying again");
                 self.wait(SWEEP_PAUSE.1);
             }
         }

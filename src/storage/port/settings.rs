@@ -48,13 +48,30 @@ pub struct Server {
     pub patience: Duration,
 }
 
-impl fmt::Debug for Server {
-    /// Without the user and the password.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Server {
+    /// Where it is, without the user and the password.
+    fn place(&self) -> &str {
         let place = self.url.rsplit_once('@').map(|(_, place)| place);
         let place = place.or_else(|| self.url.split_once("://").map(|(_, place)| place));
         let place = place.and_then(|place| place.split('?').next());
-        write!(f, "Server({})", place.unwrap_or_default())
+        place.unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Server({})", self.place())
+    }
+}
+
+/// As the log names it.
+impl fmt::Display for DatabaseLocation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => path.display().fmt(f),
+            Self::Memory => f.write_str("memory"),
+            Self::Server(server) => write!(f, "postgres://{}", server.place()),
+        }
     }
 }
 

@@ -149,8 +149,8 @@ crate::error::codes! {
     RunDefinitionNotFound = "RUN_DEFINITION_NOT_FOUND", 404, false, "the definition does not exist in this namespace, not in this version, or belongs to another tenant; create it first";
     /// The requested data is on a damaged page of the database; the operator must restore a backup, see the log.
     StorageDamaged = "STORAGE_DAMAGED", 500, false, "the requested data is on a damaged page of the database; the operator must restore a backup, see the log";
-    /// The storage is unavailable for writes; retry later, and see the log.
-    StorageUnavailable = "STORAGE_UNAVAILABLE", 503, true, "the storage is unavailable for writes; retry later, and see the log";
+    /// The storage is unavailable; retry later, and see the log.
+    StorageUnavailable = "STORAGE_UNAVAILABLE", 503, true, "the storage is unavailable; retry later, and see the log";
     /// The worker no longer has the task: its lease has ended, and the task goes to another worker; stop working on it.
     TaskLeaseLost = "TASK_LEASE_LOST", 409, false, "the worker no longer has the task: its lease has ended, and the task goes to another worker; stop working on it";
     /// There is no such task, or it belongs to another tenant.
@@ -169,8 +169,8 @@ crate::error::codes! {
     TransactionNodeUnavailable = "TRANSACTION_NODE_UNAVAILABLE", 503, true, "the node that began the transaction is gone or cannot be reached; nothing of the transaction was written unless it was committed before, repeat it as a whole";
     /// The transaction reads or writes too much; split it.
     TransactionTooLarge = "TRANSACTION_TOO_LARGE", 413, false, "the transaction reads or writes too much; split it";
-    /// The current state has no manual transition of this name.
-    TransitionNotFound = "TRANSITION_NOT_FOUND", 404, false, "the current state has no manual transition of this name";
+    /// The current state has no manual transition of this name; `properties.availableTransitions` lists those it has.
+    TransitionNotFound = "TRANSITION_NOT_FOUND", 404, false, "the current state has no manual transition of this name; `properties.availableTransitions` lists those it has";
     /// The tenant has reached `CYODA_IAM_TRUSTED_KEY_MAX_PER_TENANT` trusted keys; delete one.
     TrustedKeyCapReached = "TRUSTED_KEY_CAP_REACHED", 400, false, "the tenant has reached `CYODA_IAM_TRUSTED_KEY_MAX_PER_TENANT` trusted keys; delete one";
     /// The trusted key does not exist or belongs to another tenant.
@@ -189,8 +189,8 @@ crate::error::codes! {
     UnsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE", 415, false, "a patch is `application/merge-patch+json` or `application/json-patch+json`";
     /// A definition is invalid; the message names the place, and `properties.findings`, where it is there, everything that was found.
     ValidationFailed = "VALIDATION_FAILED", 400, false, "a definition is invalid; the message names the place, and `properties.findings`, where it is there, everything that was found";
-    /// The worker is not registered in this namespace, or belongs to another tenant; register it, also after the service was restarted.
-    WorkerNotFound = "WORKER_NOT_FOUND", 404, false, "the worker is not registered in this namespace, or belongs to another tenant; register it, also after the service was restarted";
+    /// The worker is not registered in this namespace, or belongs to another tenant; register it again, as after a restart of the service.
+    WorkerNotFound = "WORKER_NOT_FOUND", 404, false, "the worker is not registered in this namespace, or belongs to another tenant; register it again, as after a restart of the service";
     /// A processor, a criterion or an engine limit failed the transition; nothing was written.
     WorkflowFailed = "WORKFLOW_FAILED", 400, false, "a processor, a criterion or an engine limit failed the transition; nothing was written";
     /// The profile `cyoda-0.8` accepts the schema versions 1.1 to 1.3 only.

@@ -277,7 +277,7 @@ CODES: dict[str, Code] = {
         "the requested data is on a damaged page of the database; the operator must restore a backup, see the log",
     ),
     "STORAGE_UNAVAILABLE": Code(
-        503, True, "the storage is unavailable for writes; retry later, and see the log"
+        503, True, "the storage is unavailable; retry later, and see the log"
     ),
     "TASK_LEASE_LOST": Code(
         409,
@@ -309,7 +309,9 @@ CODES: dict[str, Code] = {
     "TRANSACTION_NOT_FOUND": Code(404, False, "the transaction has already ended"),
     "TRANSACTION_TOO_LARGE": Code(413, False, "the transaction reads or writes too much; split it"),
     "TRANSITION_NOT_FOUND": Code(
-        404, False, "the current state has no manual transition of this name"
+        404,
+        False,
+        "the current state has no manual transition of this name; `properties.availableTransitions` lists those it has",
     ),
     "TRUSTED_KEY_CAP_REACHED": Code(
         400,
@@ -345,7 +347,7 @@ CODES: dict[str, Code] = {
     "WORKER_NOT_FOUND": Code(
         404,
         False,
-        "the worker is not registered in this namespace, or belongs to another tenant; register it, also after the service was restarted",
+        "the worker is not registered in this namespace, or belongs to another tenant; register it again, as after a restart of the service",
     ),
     "WORKFLOW_FAILED": Code(
         400,

@@ -230,7 +230,7 @@ public final class ErrorCodes {
     /** The requested data is on a damaged page of the database; the operator must restore a backup, see the log. */
     public static final String STORAGE_DAMAGED = "STORAGE_DAMAGED";
 
-    /** The storage is unavailable for writes; retry later, and see the log. */
+    /** The storage is unavailable; retry later, and see the log. */
     public static final String STORAGE_UNAVAILABLE = "STORAGE_UNAVAILABLE";
 
     /** The worker no longer has the task: its lease has ended, and the task goes to another worker; stop working on it. */
@@ -260,7 +260,7 @@ public final class ErrorCodes {
     /** The transaction reads or writes too much; split it. */
     public static final String TRANSACTION_TOO_LARGE = "TRANSACTION_TOO_LARGE";
 
-    /** The current state has no manual transition of this name. */
+    /** The current state has no manual transition of this name; <code>properties.availableTransitions</code> lists those it has. */
     public static final String TRANSITION_NOT_FOUND = "TRANSITION_NOT_FOUND";
 
     /** The tenant has reached <code>CYODA_IAM_TRUSTED_KEY_MAX_PER_TENANT</code> trusted keys; delete one. */
@@ -290,7 +290,7 @@ public final class ErrorCodes {
     /** A definition is invalid; the message names the place, and <code>properties.findings</code>, where it is there, everything that was found. */
     public static final String VALIDATION_FAILED = "VALIDATION_FAILED";
 
-    /** The worker is not registered in this namespace, or belongs to another tenant; register it, also after the service was restarted. */
+    /** The worker is not registered in this namespace, or belongs to another tenant; register it again, as after a restart of the service. */
     public static final String WORKER_NOT_FOUND = "WORKER_NOT_FOUND";
 
     /** A processor, a criterion or an engine limit failed the transition; nothing was written. */
@@ -379,7 +379,7 @@ public final class ErrorCodes {
         KNOWN.put(RUN_NOT_FOUND, new About("there is no such run, or it belongs to another tenant", 404, false));
         KNOWN.put(RUN_DEFINITION_NOT_FOUND, new About("the definition does not exist in this namespace, not in this version, or belongs to another tenant; create it first", 404, false));
         KNOWN.put(STORAGE_DAMAGED, new About("the requested data is on a damaged page of the database; the operator must restore a backup, see the log", 500, false));
-        KNOWN.put(STORAGE_UNAVAILABLE, new About("the storage is unavailable for writes; retry later, and see the log", 503, true));
+        KNOWN.put(STORAGE_UNAVAILABLE, new About("the storage is unavailable; retry later, and see the log", 503, true));
         KNOWN.put(TASK_LEASE_LOST, new About("the worker no longer has the task: its lease has ended, and the task goes to another worker; stop working on it", 409, false));
         KNOWN.put(TASK_NOT_FOUND, new About("there is no such task, or it belongs to another tenant", 404, false));
         KNOWN.put(TENANT_LIMIT_EXCEEDED, new About("the tenant has reached a limit set by the operator; `properties.limit` names it, `properties.retryAfterMs` says when to retry", 429, true));
@@ -389,7 +389,7 @@ public final class ErrorCodes {
         KNOWN.put(TRANSACTION_NOT_FOUND, new About("the transaction has already ended", 404, false));
         KNOWN.put(TRANSACTION_NODE_UNAVAILABLE, new About("the node that began the transaction is gone or cannot be reached; nothing of the transaction was written unless it was committed before, repeat it as a whole", 503, true));
         KNOWN.put(TRANSACTION_TOO_LARGE, new About("the transaction reads or writes too much; split it", 413, false));
-        KNOWN.put(TRANSITION_NOT_FOUND, new About("the current state has no manual transition of this name", 404, false));
+        KNOWN.put(TRANSITION_NOT_FOUND, new About("the current state has no manual transition of this name; `properties.availableTransitions` lists those it has", 404, false));
         KNOWN.put(TRUSTED_KEY_CAP_REACHED, new About("the tenant has reached `CYODA_IAM_TRUSTED_KEY_MAX_PER_TENANT` trusted keys; delete one", 400, false));
         KNOWN.put(TRUSTED_KEY_NOT_FOUND, new About("the trusted key does not exist or belongs to another tenant", 404, false));
         KNOWN.put(UNAUTHORIZED, new About("not authenticated: the token is missing or invalid, or a transaction token is forged", 401, false));
@@ -399,7 +399,7 @@ public final class ErrorCodes {
         KNOWN.put(UNSUPPORTED_KEY_TYPE, new About("only RSA keys are supported", 400, false));
         KNOWN.put(UNSUPPORTED_MEDIA_TYPE, new About("a patch is `application/merge-patch+json` or `application/json-patch+json`", 415, false));
         KNOWN.put(VALIDATION_FAILED, new About("a definition is invalid; the message names the place, and `properties.findings`, where it is there, everything that was found", 400, false));
-        KNOWN.put(WORKER_NOT_FOUND, new About("the worker is not registered in this namespace, or belongs to another tenant; register it, also after the service was restarted", 404, false));
+        KNOWN.put(WORKER_NOT_FOUND, new About("the worker is not registered in this namespace, or belongs to another tenant; register it again, as after a restart of the service", 404, false));
         KNOWN.put(WORKFLOW_FAILED, new About("a processor, a criterion or an engine limit failed the transition; nothing was written", 400, false));
         KNOWN.put(WORKFLOW_SCHEMA_VERSION_UNSUPPORTED, new About("the profile `cyoda-0.8` accepts the schema versions 1.1 to 1.3 only", 400, false));
         KNOWN.put(WORKFLOW_NOT_FOUND, new About("the model has no imported workflow", 404, false));
