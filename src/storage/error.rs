@@ -98,10 +98,11 @@ pub enum Error {
     Stopped,
 }
 
-const fn failed(failure: &port::Failure) -> &'static str {
-    match failure.cause() {
-        Cause::Away => "the database cannot be reached; try again later",
-        _ => "the database failed",
+fn failed(failure: &port::Failure) -> &'static str {
+    if failure.cause() == Cause::Away {
+        "the database cannot be reached; try again later"
+    } else {
+        "the database failed"
     }
 }
 

@@ -194,15 +194,13 @@ impl Service<'_> {
         };
         self.send_with(operation, id, payload, &mut keep).await?;
         let answer = answer.ok_or(Error::Silent)?;
-        match refused(&answer)? {
-            Some(refusal) => Err(Error::Refused(refusal)),
-            None => {
-                for warning in warnings(&answer)? {
-                    eprintln!("warning: {warning}");
-                }
-                Ok(answer)
-            }
+        if let Some(refusal) = refused(&answer)? {
+            return Err(Error::Refused(refusal));
         }
+        for warning in warnings(&answer)? {
+            eprintln!("warning: {warning}");
+        }
+        Ok(answer)
     }
 
     /// Performs an operation; `heard` is given the payload of each answer.
