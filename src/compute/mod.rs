@@ -74,20 +74,20 @@ pub struct Rejection {
 }
 
 /// Why a call has no response.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failed {
+    #[error("the member answered: {0}")]
     Rejected(String),
-    TimedOut {
-        after_ms: u64,
-    },
+    #[error("the member did not answer within {after_ms} ms")]
+    TimedOut { after_ms: u64 },
+    #[error("the member disconnected")]
     Disconnected,
     /// Another node, to which a member is connected, has not taken the call over.
+    #[error("another node did not take the call over")]
     NotForwarded,
-    NoMember {
-        tags: String,
-    },
+    #[error("no member has the tags \"{tags}\"")]
+    NoMember { tags: String },
     /// The tenant already has this many calls in flight.
-    TooMany {
-        limit: usize,
-    },
+    #[error("the tenant has {limit} calls in flight already")]
+    TooMany { limit: usize },
 }

@@ -392,7 +392,7 @@ fn answered(call: &Dispatch, called: Dispatched, began: Instant) -> Answered {
     let result = match outcome {
         Ok(reply) => Ok(Answer { reply, warnings }),
         Err(failed) => {
-            warn!(callee.kind = call.callee.kind(), callee.name = call.callee.name(), attempts, failure = ?failed, "a call to a member failed");
+            warn!(callee.kind = call.callee.kind(), callee.name = call.callee.name(), attempts, failure = %failed, "a call to a member failed");
             Err(match failed {
                 Failed::Rejected(message) => DispatchError::Rejected { message, warnings },
                 Failed::TimedOut { after_ms } => DispatchError::TimedOut { after_ms },

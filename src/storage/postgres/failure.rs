@@ -11,6 +11,13 @@ pub(super) enum Trouble {
     Url(String),
     #[error("the PostgreSQL server does not answer ({0}); start it, or correct CYODA_POSTGRES_URL")]
     Absent(String),
+    #[error("the PostgreSQL server takes no more connections ({0}); raise its limit, or end some")]
+    Crowded(String),
+    #[error(
+        "no TLS connection to the PostgreSQL server ({0}); set it up there, or correct `sslmode` in \
+         CYODA_POSTGRES_URL"
+    )]
+    Tls(String),
     #[error(
         "the PostgreSQL server rejected the user or the password ({0}); correct them in \
          CYODA_POSTGRES_URL"
@@ -75,6 +82,9 @@ impl From<Trouble> for OpenError {
 impl From<sqlx::Error> for Trouble {
     fn from(error: sqlx::Error) -> Self {
         let text = error.to_string();
+        if matches!(error, sqlx::Error::Tls(_)) {
+            return Self::Tls(text);
+        }
         let code = error
             .as_database_error()
             .and_then(sqlx::error::DatabaseError::code);
@@ -83,7 +93,8 @@ impl From<sqlx::Error> for Trouble {
             Some("3D000") => Self::NoDatabase(text),
             Some("42501") => Self::Rights(text),
             Some("25006") => Self::ReadOnly,
-            Some("57P03" | "53300") | None => Self::Absent(text),
+            Some("53300") => Self::Crowded(text),
+            Some("57P03") | None => Self::Absent(text),
             Some(_) => Self::Other(text),
         }
     }

@@ -31,6 +31,10 @@ pub(super) struct Servers(Vec<PgConnectOptions>);
 impl Servers {
     /// Reads a URL; several hosts are separated by commas, as libpq spells them.
     pub(super) fn parse(url: &str) -> Result<Self, Trouble> {
+        let schemes = ["postgres://", "postgresql://"];
+        if !schemes.iter().any(|scheme| url.starts_with(scheme)) {
+            return Err(Trouble::Url("it must begin with postgres://".to_owned()));
+        }
         let (head, tail, hosts) = hosts(url);
         let options = hosts.split(',').map(|host| {
             let options = PgConnectOptions::from_str(&format!("{head}{host}{tail}"))
@@ -131,6 +135,9 @@ mod tests {
         ] {
             let servers = Servers::parse(url).expect(url);
             assert_eq!(servers.0.len(), count, "{url}");
+        }
+        for url in ["", "one", "mysql://u:p@one/db"] {
+            assert!(Servers::parse(url).is_err(), "{url}");
         }
         let servers = Servers::parse("postgres://u@one:5432,two:5433/db").expect("a URL");
         let places: Vec<_> = servers
