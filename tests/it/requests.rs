@@ -90,7 +90,7 @@ async fn a_list_is_no_object_whatever_it_would_say() {
     let answer = connection.call("EntityCreateRequest", payload).await;
     assert_eq!(
         answer["error"]["message"],
-        "BAD_REQUEST: invalid payload: invalid type: sequence, expected an object at line 1 column 41",
+        "BAD_REQUEST: invalid payload: `payload`: invalid type: sequence, expected an object at line 1 column 41",
         "{answer}"
     );
     assert_eq!(rest.get("/api/entity/held/1").await.ok(), json!([]));

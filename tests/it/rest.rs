@@ -52,7 +52,7 @@ async fn models_go_through_their_life_over_rest() {
     let problem = rest.delete("/api/model/parcel/2").await;
     assert_eq!(
         problem.json(),
-        json!({"type": "about:blank", "title": "Conflict", "status": 409, "detail": "MODEL_ALREADY_LOCKED: model parcel:2 is already locked",
+        json!({"type": "about:blank", "title": "Conflict", "status": 409, "detail": "MODEL_ALREADY_LOCKED: model parcel:2 is already locked; to change it, unlock it or use another version",
             "instance": "/model/parcel/2",
             "properties": {"errorCode": "MODEL_ALREADY_LOCKED", "entityName": "parcel", "entityVersion": 2, "expectedState": "UNLOCKED", "actualState": "LOCKED"}})
     );
