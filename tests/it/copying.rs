@@ -542,7 +542,7 @@ async fn a_copy_that_was_killed_is_resumed_where_it_was() {
     .await;
 
     let said = copied(&place, &url).await;
-    assert!(said.contains("by a copy before"), "{said}");
+    assert!(said.contains("by the interrupted copy"), "{said}");
     assert_eq!(
         database.execute("select to_regclass('copying') is null"),
         "t"

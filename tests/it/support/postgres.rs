@@ -4,6 +4,7 @@
 //! the server and removes its files.
 
 use std::{
+    hash::{BuildHasher as _, Hasher as _, RandomState},
     io::Read as _,
     net::TcpListener,
     os::unix::{fs::chown, process::CommandExt as _},
@@ -222,10 +223,16 @@ fn command(program: impl AsRef<std::ffi::OsStr>, folder: &Path) -> Command {
     command
 }
 
-/// A port that nobody listens on.
+/// A port that nobody listens on. It is not one of those that the system gives to connections, of
+/// which one could take it before the server does.
 pub(crate) fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("an address").port()
+    loop {
+        let random = RandomState::new().build_hasher().finish() % 16_384;
+        let port = 16_384 + u16::try_from(random).expect("small");
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
 }
 
 pub(crate) fn is_super_user() -> bool {
