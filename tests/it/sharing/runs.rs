@@ -304,28 +304,21 @@ async fn a_task_that_was_handed_over_is_cancelled_with_its_run() {
 
 #[tokio::test]
 async fn a_task_that_was_handed_over_and_reported_elsewhere_is_not_handed_out_again() {
-    let (_database, nodes, connection) = scene(&[("INTERLOCK_TASKS_LEASE", "60s")]).await;
+    let (_database, nodes, connection) = scene(&[("INTERLOCK_TASKS_LEASE", "5s")]).await;
     let other = nodes[1].connect().await;
     // Nobody does the next step.
     let worker = json!({"workerId": "w1", "actions": ["charge"]});
     other.ok("WorkerRegisterRequest", worker).await;
     start(&connection, "two-steps").await;
-    let task = pull(&other, "w1").await;
-    let id = &task["taskId"];
+    let wait = |ms| json!({"workerId": "w1", "actions": ["charge"], "blockMs": ms});
+    let given = other.ok("TaskAwaitRequest", wait(30_000)).await;
+    let id = &given["tasks"][0]["taskId"];
     let done = json!({"taskId": id, "workerId": "w1", "output": {}});
     let completed = connection.ok("TaskCompleteRequest", done).await;
     assert_eq!(completed["applied"], true);
-    // A process shows who has a task for as long as it knows the task.
-    let left = async {
-        loop {
-            let shown = other.ok("TaskGetRequest", json!({"taskId": id})).await;
-            if shown["task"]["takenBy"].is_null() {
-                return;
-            }
-            tokio::task::yield_now().await;
-        }
-    };
-    timeout(PATIENCE, left).await.expect("it is left");
+    // For longer than the lease of the worker.
+    let again = other.ok("TaskAwaitRequest", wait(8_000)).await;
+    assert_eq!(again["tasks"], json!([]), "{again}");
 }
 
 #[tokio::test]
