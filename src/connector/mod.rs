@@ -25,7 +25,7 @@ use std::{
 
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
-    time::{Instant, MissedTickBehavior, interval, timeout_at},
+    time::{Instant, MissedTickBehavior, interval, timeout},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -296,7 +296,7 @@ impl Connectors {
     pub async fn call(&self, call: Call<'_>) -> Result<Arc<str>, CallFailed> {
         let begun = Instant::now();
         let done = self
-            .bounded(call.timeout, call.cancel, self.called(&call, begun))
+            .bounded(call.timeout, call.cancel, self.called(&call))
             .await;
         let result = done
             .as_ref()
@@ -305,9 +305,9 @@ impl Connectors {
         done
     }
 
-    async fn called(&self, call: &Call<'_>, begun: Instant) -> Result<Arc<str>, CallFailed> {
+    async fn called(&self, call: &Call<'_>) -> Result<Arc<str>, CallFailed> {
         let open = self.open(call.tenant, call.connector, Use::Calls)?;
-        let done = self.asked(call, begun, &open).await;
+        let done = self.asked(call, &open).await;
         match done {
             Ok(result) if is_too_deep(&result) => Err(CallFailed::failed(format!(
                 "the result is nested deeper than {DEPTH_MAX} levels"
@@ -317,31 +317,19 @@ impl Connectors {
         }
     }
 
-    async fn asked(
-        &self,
-        call: &Call<'_>,
-        begun: Instant,
-        open: &Open,
-    ) -> Result<Arc<str>, CallFailed> {
+    async fn asked(&self, call: &Call<'_>, open: &Open) -> Result<Arc<str>, CallFailed> {
         let request = Request::parse(call.request).map_err(CallFailed::failed)?;
         let _turn = self.turn(call.tenant, open).await;
         let own = call.connector.config.timeout();
         let limit = own.unwrap_or(self.0.settings.timeout);
-        // That of the call counts from its beginning.
-        let left = call.timeout.saturating_sub(begun.elapsed());
-        let asked = async {
-            match &open.outside {
-                // Its limit is that of each attempt.
-                Outside::Http(server) => server.call(&request, call.idempotency_key, limit).await,
-                Outside::Database(database) => database.call(&request, call.compute).await,
-                Outside::Email(server) => server.call(&request, call.idempotency_key).await,
+        let key = call.idempotency_key;
+        match &open.outside {
+            Outside::Http(server) => server.call(&request, key, limit).await,
+            Outside::Database(database) => {
+                limited(limit, database.call(&request, call.compute)).await
             }
-        };
-        if limit >= left || matches!(open.outside, Outside::Http(_)) {
-            return asked.await;
+            Outside::Email(server) => limited(limit, server.call(&request, key)).await,
         }
-        let asked = timeout_at(Instant::now() + limit, asked).await;
-        asked.unwrap_or(Err(CallFailed::TimedOut(limit)))
     }
 
     /// Reads a row of a database in a transaction that locks it, and stays open until it is
@@ -424,9 +412,7 @@ impl Connectors {
         }
         tokio::select! {
             biased;
-            done = tokio::time::timeout(limit, work) => {
-                done.unwrap_or(Err(CallFailed::TimedOut(limit)))
-            }
+            done = limited(limit, work) => done,
             () = cancel.cancelled() => Err(CallFailed::Cancelled),
         }
     }
@@ -557,6 +543,15 @@ impl Settings {
             Reach::PublicInternet
         }
     }
+}
+
+/// Waits for work until its time limit.
+async fn limited<T>(
+    limit: Duration,
+    work: impl Future<Output = Result<T, CallFailed>>,
+) -> Result<T, CallFailed> {
+    let done = timeout(limit, work).await;
+    done.unwrap_or(Err(CallFailed::TimedOut(limit)))
 }
 
 fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -267,7 +267,7 @@ impl Reader<'_> {
     fn string(&mut self) -> Result<(), DocumentError> {
         let from = self.at;
         let start = self.here() + 1;
-        let past = scan::string(self.input.as_bytes(), from);
+        let past = scan::skip_string(self.input.as_bytes(), from);
         let (end, escaped) = past.unwrap_or((self.input.len(), false));
         self.at = end;
         let kind = if escaped {

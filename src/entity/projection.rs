@@ -255,7 +255,7 @@ impl Reader<'_> {
 
     /// Skips a string, from quote to quote.
     fn string(&mut self) -> Option<Kind> {
-        let (end, escaped) = scan::string(self.text, self.at)?;
+        let (end, escaped) = scan::skip_string(self.text, self.at)?;
         self.at = end;
         Some(if escaped { Kind::Escaped } else { Kind::Plain })
     }

@@ -103,11 +103,16 @@ impl StepResult {
     fn fault(&self) -> Option<String> {
         let text = |name: &str| self.output.get(name).and_then(Value::as_str);
         let message = text("message").or_else(|| text("error"))?;
-        Some(match text("code").or_else(|| text("error_code")) {
-            Some(code) => format!("{code}: {message}"),
-            None => message.to_owned(),
-        })
+        Some(with_code(
+            text("code").or_else(|| text("error_code")),
+            message,
+        ))
     }
+}
+
+/// A message after its code, if there is one.
+fn with_code(code: Option<&str>, message: &str) -> String {
+    code.map_or_else(|| message.to_owned(), |code| format!("{code}: {message}"))
 }
 
 /// What `flo workflow status` prints; the order of the members is part of it.
@@ -168,10 +173,7 @@ impl Run {
     /// Why it has failed: its own error, or what the last step says that did not succeed.
     fn fault(&self) -> Option<String> {
         if let Some(error) = &self.error {
-            return Some(match &error.code {
-                Some(code) => format!("{code}: {}", error.message),
-                None => error.message.clone(),
-            });
+            return Some(with_code(error.code.as_deref(), &error.message));
         }
         let steps = self.steps.iter().rev().filter(|_| self.status == "failed");
         let mut failed = steps.filter(|(_, step)| step.outcome != "success");

@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use serde_json::error::Category;
 
+use crate::entity::skip_string;
+
 /// What Rust's names of numbers mean to a reader.
 const NUMBERS: [(&str, &str); 7] = [
     ("u8", "an integer from 0 to 255"),
@@ -85,7 +87,8 @@ fn path_at(text: &str, end: usize) -> String {
             },
             b'"' => {
                 let begin = at + 1;
-                at = end_of_string(bytes, begin);
+                let past = skip_string(bytes, at);
+                at = past.map_or(bytes.len(), |(past, _)| past - 1);
                 if let Some(Open::Object { key, is_key_next }) = open.last_mut()
                     && *is_key_next
                 {
@@ -113,19 +116,6 @@ fn path_at(text: &str, end: usize) -> String {
         }
     }
     path
-}
-
-/// Where the string ends whose first character stands there, or the text.
-fn end_of_string(bytes: &[u8], begin: usize) -> usize {
-    let mut at = begin;
-    while let Some(byte) = bytes.get(at) {
-        match byte {
-            b'"' => return at,
-            b'\\' => at += 2,
-            _ => at += 1,
-        }
-    }
-    bytes.len()
 }
 
 #[cfg(test)]
