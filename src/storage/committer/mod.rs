@@ -156,12 +156,18 @@ impl Committer {
         if flight.is_some_and(|flight| wait <= flight.validated.survivors.len() / 2) {
             self.land().await;
         }
+        // Before it is decided what the batch holds: what comes while the turn is waited for is in it.
+        let turn = self.take_contended_turn().await;
         while self.waiting.has_room()
             && let Ok(next) = self.inbox.try_recv()
         {
             self.waiting.push(next);
         }
         let mut batch = self.waiting.batch();
+        if let Err(error) = turn {
+            refuse_all(batch, &error);
+            return self.end_turn().await;
+        }
         if batch.iter().any(|unit| unit.draft.model.is_some()) {
             self.land().await;
             for change in batch {
@@ -174,13 +180,6 @@ impl Committer {
     }
 
     async fn commit(&mut self, mut batch: Vec<Submission>) {
-        if self.is_contended
-            && !self.has_turn()
-            && let Err(error) = self.take_contended_turn().await
-        {
-            refuse_all(batch, &error);
-            return self.end_turn().await;
-        }
         while let Some(overtaken) = self.try_commit(batch).await {
             nodes::link(true);
             self.is_contended = true;

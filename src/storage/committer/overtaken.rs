@@ -53,9 +53,12 @@ impl Committer {
         }
     }
 
-    /// Takes a turn before a batch is tried, and reads what others have written until then. If that
-    /// is nothing, the next batch is tried without a turn.
+    /// Takes a turn before a batch is tried, if other processes write as often, and reads what they
+    /// have written until then. If that is nothing, the next batch is tried without a turn.
     pub(super) async fn take_contended_turn(&mut self) -> Result<(), Error> {
+        if !self.is_contended || self.has_turn() {
+            return Ok(());
+        }
         let before = self.follows();
         self.take_turn().await;
         self.is_behind = true;
@@ -77,6 +80,10 @@ impl Committer {
     pub(super) async fn pass_turn(&mut self) {
         let has_more = !self.waiting.is_empty() || !self.inbox.is_empty();
         if !has_more || self.turn_age().is_none_or(|age| age >= TURN) {
+            if self.has_turn() {
+                // Those who wait for the batch do not wait for the end of the turn, too.
+                self.land().await;
+            }
             self.end_turn().await;
         }
     }

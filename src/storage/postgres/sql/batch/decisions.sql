@@ -1,4 +1,4 @@
 decisions as (
   insert into decision(n, e, record)
-  select x.* from head, unnest(?::bigint[], ?::bigint[], ?::text[]) x(n, e, record)
+  select unnest(?::bigint[]), unnest(?::bigint[]), unnest(?::text[]) from head
 )

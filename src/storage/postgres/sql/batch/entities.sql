@@ -1,6 +1,6 @@
 entities as (
   insert into entity(e, id, m, n, state, live, created, workflow)
-  select x.e, x.id, x.m, x.n, x.state, true, x.created, x.workflow
-  from head, unnest(?::bigint[], ?::uuid[], ?::bigint[], ?::bigint[], ?::text[], ?::bigint[], ?::text[])
-    x(e, id, m, n, state, created, workflow)
+  select unnest(?::bigint[]), unnest(?::uuid[]), unnest(?::bigint[]), unnest(?::bigint[]), unnest(?::text[]), true,
+    unnest(?::bigint[]), unnest(?::text[])
+  from head
 )

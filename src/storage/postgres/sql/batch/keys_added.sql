@@ -1,5 +1,5 @@
 keys_added as (
   insert into search_key(p, key, e)
-  select x.* from head, unnest(?::bigint[], ?::bytea[], ?::bigint[]) x(p, key, e)
+  select unnest(?::bigint[]), unnest(?::bytea[]), unnest(?::bigint[]) from head
   on conflict do nothing
 )

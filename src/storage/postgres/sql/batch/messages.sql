@@ -1,5 +1,6 @@
 messages as (
   insert into message(id, t, seq, header, metadata, content)
-  select x.* from head, unnest(?::uuid[], ?::bigint[], ?::bigint[], ?::text[], ?::text[], ?::text[])
-    x(id, t, seq, header, metadata, content)
+  select unnest(?::uuid[]), unnest(?::bigint[]), unnest(?::bigint[]), unnest(?::text[]), unnest(?::text[]),
+    unnest(?::text[])
+  from head
 )

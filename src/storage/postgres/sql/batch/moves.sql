@@ -1,5 +1,5 @@
 moves as (
   update entity set n = x.n, state = x.state
-  from head, unnest(?::bigint[], ?::bigint[], ?::text[]) x(e, n, state)
+  from head, (select unnest(?::bigint[]) as e, unnest(?::bigint[]) as n, unnest(?::text[]) as state) x
   where entity.e = x.e
 )

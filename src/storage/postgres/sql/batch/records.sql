@@ -1,6 +1,7 @@
 records as (
   insert into record(t, kind, ns, name, n, body)
-  select x.* from head, unnest(?::bigint[], ?::bigint[], ?::text[], ?::text[], ?::bigint[], ?::text[])
-    x(t, kind, ns, name, n, body)
+  select unnest(?::bigint[]), unnest(?::bigint[]), unnest(?::text[]), unnest(?::text[]), unnest(?::bigint[]),
+    unnest(?::text[])
+  from head
   on conflict (t, kind, ns, name) do update set n = excluded.n, body = excluded.body
 )

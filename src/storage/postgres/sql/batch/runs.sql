@@ -1,7 +1,7 @@
 runs as (
   insert into run(r, t, q, n, status, out, owner, timer, up, e, awaits, created, ended, state)
-  select x.* from head, unnest(
-    ?::bigint[], ?::bigint[], ?::bigint[], ?::bigint[], ?::bigint[], ?::boolean[], ?::bigint[], ?::boolean[],
-    ?::bigint[], ?::uuid[], ?::uuid[], ?::bigint[], ?::bigint[], ?::text[]
-  ) x(r, t, q, n, status, out, owner, timer, up, e, awaits, created, ended, state)
+  select unnest(?::bigint[]), unnest(?::bigint[]), unnest(?::bigint[]), unnest(?::bigint[]), unnest(?::bigint[]),
+    unnest(?::boolean[]), unnest(?::bigint[]), unnest(?::boolean[]), unnest(?::bigint[]), unnest(?::uuid[]),
+    unnest(?::uuid[]), unnest(?::bigint[]), unnest(?::bigint[]), unnest(?::text[])
+  from head
 )

@@ -1,6 +1,5 @@
 topics as (
   insert into topic(o, t, ns, name, last)
-  select x.* from head, unnest(?::bigint[], ?::bigint[], ?::text[], ?::text[], ?::bigint[])
-    x(o, t, ns, name, last)
+  select unnest(?::bigint[]), unnest(?::bigint[]), unnest(?::text[]), unnest(?::text[]), unnest(?::bigint[]) from head
   on conflict (o) do update set last = excluded.last
 )

@@ -1,7 +1,6 @@
 versions as (
   insert into version(n, e, m, seq, kind, state, transition, author, executor, data, record)
-  select x.* from head, unnest(
-    ?::bigint[], ?::bigint[], ?::bigint[], ?::bigint[], ?::bigint[], ?::text[], ?::text[],
-    ?::bigint[], ?::bigint[], ?::text[], ?::text[]
-  ) x(n, e, m, seq, kind, state, transition, author, executor, data, record)
+  select unnest(?::bigint[]), unnest(?::bigint[]), unnest(?::bigint[]), unnest(?::bigint[]), unnest(?::bigint[]),
+    unnest(?::text[]), unnest(?::text[]), unnest(?::bigint[]), unnest(?::bigint[]), unnest(?::text[]), unnest(?::text[])
+  from head
 )
