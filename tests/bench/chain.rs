@@ -12,7 +12,7 @@ use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Row as _};
 use sqlx_postgres::PgConnection;
 use uuid::Uuid;
 
-use crate::postgres::Postgres;
+use crate::{postgres::Postgres, process};
 
 pub(crate) const NAME: &str = "chain";
 
@@ -144,7 +144,7 @@ impl Writer {
 /// Prints how many rows a second each way writes.
 #[expect(clippy::print_stdout, reason = "that is what it is for")]
 pub(crate) async fn measure(span: Duration) {
-    let server = Postgres::with("-c fsync=on");
+    let server = process::postgres();
     let url = server.url("postgres");
     println!("creates a second in PostgreSQL, by rows in a batch\n");
     println!("| writers | way | 1 | 16 | 256 |\n|---|---|---|---|---|");

@@ -12,7 +12,7 @@ use std::{
 use interlock::event::proto::service::cloud_events_service_client::CloudEventsServiceClient;
 use tonic::transport::{Channel, Endpoint};
 
-use crate::{Plan, machine};
+use crate::{Plan, machine, postgres::Postgres};
 
 /// What the echo server says when it listens.
 pub(crate) const ECHO_READY: &str = "echo is ready grpc=";
@@ -130,6 +130,13 @@ pub(crate) fn database(folder: &Path) -> std::path::PathBuf {
 /// A folder that is deleted in the end, on the disk of the build, which syncs like one.
 pub(crate) fn folder() -> tempfile::TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder")
+}
+
+/// A `PostgreSQL` server that writes to a disk and syncs it, as it does by default. Its user gets
+/// into few other folders.
+pub(crate) fn postgres() -> Postgres {
+    let folder = tempfile::tempdir_in("/var/tmp").expect("a folder").keep();
+    Postgres::in_folder(folder, "-c fsync=on")
 }
 
 fn address_of(line: &str, name: &str) -> Option<SocketAddr> {

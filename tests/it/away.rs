@@ -377,3 +377,14 @@ fn a_wrong_password_and_a_server_that_is_too_old_are_named_at_the_start() {
     let said = refusal(&url(port));
     assert!(said.contains("has version 13.99; use version 14"), "{said}");
 }
+
+#[test]
+fn a_server_without_tls_or_without_a_free_connection_is_named_at_the_start() {
+    let server = Postgres::start();
+    let port = server.port;
+    let said = refusal(&url(port).replace("=disable", "=require"));
+    assert!(said.contains("no TLS connection to the"), "{said}");
+    server.execute("create role guest login connection limit 0");
+    let said = refusal(&format!("postgres://guest@127.0.0.1:{port}/postgres"));
+    assert!(said.contains("takes no more connections"), "{said}");
+}

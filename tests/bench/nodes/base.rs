@@ -12,7 +12,7 @@ use crate::{
     load::{Measured, Recorder, Span},
     message::{Model, event, succeeded, text},
     postgres::Postgres,
-    process::{Client, Process, folder},
+    process::{self, Client, Process, folder},
 };
 
 /// What the nodes of a cluster share.
@@ -26,7 +26,7 @@ pub(crate) struct Base {
 
 impl Base {
     pub(crate) fn start() -> Self {
-        let server = Postgres::with("-c fsync=on");
+        let server = process::postgres();
         let folder = folder();
         Self { server, folder }
     }

@@ -61,18 +61,22 @@ impl Postgres {
 
     /// The same, with options of the server.
     pub(crate) fn with(options: &str) -> Self {
-        Self::make(options, "")
+        Self::in_folder(folder(), options)
+    }
+
+    /// The same, with its files in a folder, which is removed with it.
+    pub(crate) fn in_folder(folder: PathBuf, options: &str) -> Self {
+        Self::make(folder, options, "")
     }
 
     /// A standby of a server that is reached at a port, named `standby`.
     pub(crate) fn standby_of(port: u16) -> Self {
         let primary = format!("host=127.0.0.1 port={port} user=postgres application_name=standby");
-        Self::make("-c fsync=off", &primary)
+        Self::make(folder(), "-c fsync=off", &primary)
     }
 
-    fn make(options: &str, primary: &str) -> Self {
+    fn make(folder: PathBuf, options: &str, primary: &str) -> Self {
         let programs = programs();
-        let folder = folder();
         let port = free_port();
         let options = format!(
             "-p {port} -k {} -c listen_addresses=127.0.0.1 -c timezone=UTC \
