@@ -23,6 +23,7 @@ use std::{
     time::Duration,
 };
 
+use futures_util::FutureExt as _;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     time::{Instant, MissedTickBehavior, interval, timeout},
@@ -545,13 +546,12 @@ impl Settings {
     }
 }
 
-/// Waits for work until its time limit.
-async fn limited<T>(
+/// Waits for work until its time limit. An `async fn` would be twice as large as the work.
+fn limited<T>(
     limit: Duration,
     work: impl Future<Output = Result<T, CallFailed>>,
-) -> Result<T, CallFailed> {
-    let done = timeout(limit, work).await;
-    done.unwrap_or(Err(CallFailed::TimedOut(limit)))
+) -> impl Future<Output = Result<T, CallFailed>> {
+    timeout(limit, work).map(move |done| done.unwrap_or(Err(CallFailed::TimedOut(limit))))
 }
 
 fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {

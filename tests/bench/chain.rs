@@ -12,7 +12,7 @@ use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Row as _};
 use sqlx_postgres::PgConnection;
 use uuid::Uuid;
 
-use crate::{postgres::Postgres, process};
+use crate::process;
 
 pub(crate) const NAME: &str = "chain";
 
