@@ -12,6 +12,8 @@ mod made;
 mod render;
 mod topics;
 
+use std::sync::OnceLock;
+
 use serde_json::{Value, json};
 
 pub use actions::Output;
@@ -52,7 +54,8 @@ impl Facts {
 /// All topics.
 #[derive(Debug, Clone)]
 pub struct Library {
-    topics: Vec<Topic>,
+    /// Made when they are first needed: a megabyte that most processes never use.
+    topics: OnceLock<Vec<Topic>>,
     facts: Facts,
 }
 
@@ -95,15 +98,13 @@ pub enum Error {
 }
 
 impl Library {
-    pub fn new(facts: Facts) -> Self {
-        Self {
-            topics: topics::all(&facts),
-            facts,
-        }
+    pub const fn new(facts: Facts) -> Self {
+        let topics = OnceLock::new();
+        Self { topics, facts }
     }
 
     pub fn topics(&self) -> &[Topic] {
-        &self.topics
+        self.topics.get_or_init(|| topics::all(&self.facts))
     }
 
     /// Resolves a path of names, separated by dots or slashes.
@@ -143,14 +144,14 @@ impl Library {
                     .zip(names)
                     .all(|(one, other)| one.eq_ignore_ascii_case(other))
         };
-        self.topics.iter().find(is_it)
+        self.topics().iter().find(is_it)
     }
 
     fn unknown(&self, names: &[&str]) -> Error {
         let asked = names.join(".");
         let lower = asked.to_ascii_lowercase();
         let nearest = self
-            .topics
+            .topics()
             .iter()
             .map(Topic::name)
             .min_by_key(|name| strsim::levenshtein(&lower, &name.to_ascii_lowercase()));
@@ -162,7 +163,7 @@ impl Library {
 
     /// All topics as JSON (`rest.md` §8).
     pub fn describe(&self) -> Value {
-        let roots = self.topics.iter().filter(|topic| topic.path.len() == 1);
+        let roots = self.topics().iter().filter(|topic| topic.path.len() == 1);
         json!({
             "schema": SCHEMA,
             "version": env!("CARGO_PKG_VERSION"),
@@ -199,7 +200,7 @@ impl Library {
 
     /// The topics directly below one.
     pub fn children<'a>(&'a self, topic: &'a Topic) -> impl Iterator<Item = &'a Topic> {
-        self.topics.iter().filter(move |child| {
+        self.topics().iter().filter(move |child| {
             child.path.len() == topic.path.len() + 1 && child.path.starts_with(&topic.path)
         })
     }
@@ -231,7 +232,7 @@ impl Library {
 
     /// All topics, one per line, in Markdown.
     pub fn summary(&self) -> String {
-        let roots = self.topics.iter().filter(|topic| topic.path.len() == 1);
+        let roots = self.topics().iter().filter(|topic| topic.path.len() == 1);
         let lines = roots.map(|topic| format!("| `{}` | {} |\n", topic.name(), topic.synopsis));
         format!(
             "# Help\n\nInterlock is a database service for records with a life cycle.\n\n| Topic | About |\n|---|---|\n{}",

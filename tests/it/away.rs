@@ -230,7 +230,7 @@ async fn a_process_that_was_frozen_reads_what_is_new_and_its_late_write_is_refus
     for n in 2..8 {
         let seen = scene.read().await;
         let before = &seen["payload"]["meta"]["transactionId"];
-        scene.server.signal("-STOP");
+        scene.server.freeze();
         let connection = &scene.connection;
         let read = json!({"entityId": scene.entity});
         let read = request("EntityGetRequest", &connection.fresh_id(), read);

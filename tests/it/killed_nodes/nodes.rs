@@ -105,7 +105,7 @@ impl Node {
     }
 
     pub(super) fn freeze(&self) {
-        self.server().signal("-STOP");
+        self.server().freeze();
     }
 
     pub(super) fn thaw(&self) {

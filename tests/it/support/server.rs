@@ -128,6 +128,24 @@ impl Server {
         assert!(status.success());
     }
 
+    /// Stops it where it stands. A signal takes effect when the threads run next, so all of them are
+    /// waited for.
+    pub(crate) fn freeze(&self) {
+        self.signal("-STOP");
+        let tasks = format!("/proc/{}/task", self.child.id());
+        let is_stopped = |task: std::io::Result<std::fs::DirEntry>| {
+            let stat = task.and_then(|task| std::fs::read_to_string(task.path().join("stat")));
+            // Its state is the first field after its name.
+            stat.map_or(true, |stat| stat.contains(") T "))
+        };
+        while !std::fs::read_dir(&tasks)
+            .expect("its threads")
+            .all(is_stopped)
+        {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
     /// Waits for the end; the exit code. The test's own connections go on meanwhile: a peer that
     /// does nothing is waited for.
     pub(crate) async fn wait(&mut self) -> Option<i32> {
