@@ -314,11 +314,13 @@ reads! {
 
     /// All indexes there are.
     indexes() -> Vec<Index>;
-    /// The next entities of a model, to be put into an index.
+    /// The next entities of a model, to be put into an index; fewer if they are more than fits a
+    /// part.
     to_index(model: ModelRow, after: Option<EntityId>, limit: i64) -> Vec<Indexable>;
     /// The first and the last entity of a model by their ids; none if it has none.
     ends(model: ModelRow) -> Option<(EntityId, EntityId)>;
-    /// The documents of entities that are being deleted.
+    /// The documents of entities that are being deleted, in the order of their rows; fewer if they
+    /// are more than fits a part.
     leaving(entities: &[EntityRow]) -> Vec<Leaving>;
     /// The models that entities belong to.
     models_of(entities: &[EntityRow]) -> Vec<ModelRow>;

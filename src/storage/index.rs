@@ -136,7 +136,7 @@ impl State {
         if self.by_model.is_empty() || removals.is_empty() {
             return Ok(());
         }
-        let entities: Vec<_> = removals.iter().map(|removal| removal.base.row).collect();
+        let mut entities: Vec<_> = removals.iter().map(|removal| removal.base.row).collect();
         if entities.len() > TAKEN_OUT_SINGLY {
             for model in database.models_of(&entities).await? {
                 let swept = self.of(model).iter().map(|index| index.row.0);
@@ -144,14 +144,24 @@ impl State {
             }
             return Ok(());
         }
-        for leaving in database.leaving(&entities).await? {
-            let changes = KeyChanges::between(self, leaving.model, Some(&leaving.document), None);
-            let gone = changes.removed.into_iter().map(|(index, key)| KeyRow {
-                p: index.0,
-                key,
-                e: leaving.entity.0,
-            });
-            rows.keys_removed.extend(gone);
+        entities.sort_unstable();
+        let mut rest = entities.as_slice();
+        while !rest.is_empty() {
+            let part = database.leaving(rest).await?;
+            let Some(last) = part.last().map(|leaving| leaving.entity) else {
+                break;
+            };
+            for leaving in part {
+                let document = Some(&leaving.document);
+                let changes = KeyChanges::between(self, leaving.model, document, None);
+                let gone = changes.removed.into_iter().map(|(index, key)| KeyRow {
+                    p: index.0,
+                    key,
+                    e: leaving.entity.0,
+                });
+                rows.keys_removed.extend(gone);
+            }
+            rest = &rest[rest.partition_point(|entity| *entity <= last)..];
         }
         Ok(())
     }

@@ -31,18 +31,11 @@ pub(super) struct Log {
     filter: reload::Handle<Targets, Registry>,
 }
 
-/// Everything of at least that `level`; for libraries, warnings. What a pool of connections says of
-/// one that was lost is said here in other words, so it is for debugging.
+/// Everything of at least that `level`; for libraries, warnings.
 fn targets(level: Level) -> Targets {
-    let pool = if level >= Level::DEBUG {
-        LevelFilter::WARN
-    } else {
-        LevelFilter::OFF
-    };
     Targets::new()
         .with_default(LevelFilter::WARN)
         .with_target("interlock", level)
-        .with_target("sqlx_core::pool", pool)
 }
 
 /// A field as logged without colours; the message is the one without a name.

@@ -143,7 +143,8 @@ impl Postgres {
         rows.into_iter().map(Index::try_from).collect()
     }
 
-    /// The next entities of a model, to be put into an index.
+    /// The next entities of a model, to be put into an index; fewer if they are more than fits a
+    /// part.
     pub(in crate::storage) async fn to_index(
         &self,
         model: ModelRow,
@@ -154,6 +155,7 @@ impl Postgres {
             .bind(model.0)
             .bind(first_after(after))
             .bind(limit)
+            .bind(i64::try_from(PART_BYTES).unwrap_or(i64::MAX))
             .fetch_all(&self.reads)
             .await?;
         let rows = rows.into_iter().map(|(e, id, n, state, data)| Indexable {
@@ -180,13 +182,15 @@ impl Postgres {
             .map(|(first, last)| (EntityId::from_uuid(first), EntityId::from_uuid(last))))
     }
 
-    /// The documents of entities that are being deleted.
+    /// The documents of entities that are being deleted, in the order of their rows; fewer if they
+    /// are more than fits a part.
     pub(in crate::storage) async fn leaving(
         &self,
         entities: &[EntityRow],
     ) -> Result<Vec<Leaving>, Error> {
         let rows: Vec<(i64, i64, Option<String>)> = sqlx::query_as(INDEX_LEAVING)
             .bind(numbers(entities))
+            .bind(i64::try_from(PART_BYTES).unwrap_or(i64::MAX))
             .fetch_all(&self.reads)
             .await?;
         let rows = rows.into_iter().map(|(e, m, data)| Leaving {

@@ -133,7 +133,8 @@ impl Sqlite {
         rows.into_iter().map(Index::try_from).collect()
     }
 
-    /// The next entities of a model, to be put into an index.
+    /// The next entities of a model, to be put into an index; fewer if they are more than fits a
+    /// part.
     pub(in crate::storage) async fn to_index(
         &self,
         model: ModelRow,
@@ -147,6 +148,7 @@ impl Sqlite {
             .bind(model.0)
             .bind(after)
             .bind(limit)
+            .bind(i64::try_from(PART_BYTES).unwrap_or(i64::MAX))
             .fetch_all(&self.reads)
             .await?;
         let rows = rows.into_iter().map(|(e, id, n, state, data)| Indexable {
@@ -173,13 +175,15 @@ impl Sqlite {
             .map(|(first, last)| (EntityId::from_uuid(first), EntityId::from_uuid(last))))
     }
 
-    /// The documents of entities that are being deleted.
+    /// The documents of entities that are being deleted, in the order of their rows; fewer if they
+    /// are more than fits a part.
     pub(in crate::storage) async fn leaving(
         &self,
         entities: &[EntityRow],
     ) -> Result<Vec<Leaving>, Error> {
         let rows: Vec<(i64, i64, Option<String>)> = sqlx::query_as(INDEX_LEAVING)
             .bind(json_list(entities.iter().map(|entity| entity.0)))
+            .bind(i64::try_from(PART_BYTES).unwrap_or(i64::MAX))
             .fetch_all(&self.reads)
             .await?;
         let rows = rows.into_iter().map(|(e, m, data)| Leaving {

@@ -208,3 +208,41 @@ async fn many_versions_come_in_parts_and_in_the_order_that_was_asked_for() {
     assert_eq!(parts, 3);
     bench.stop().await;
 }
+
+#[tokio::test]
+async fn large_documents_are_put_into_an_index_and_taken_out_a_few_at_a_time() {
+    let bench = Bench::start().await;
+    let model = bench.locked_model("m").await;
+    let mut made = Vec::new();
+    for n in 0..7 {
+        let mut unit = bench.unit();
+        let document = Json::trusted(format!(r#"{{"n":{n},"text":"{}"}}"#, "é".repeat(400_000)));
+        let image = Image {
+            document,
+            ..image(&unit, &model, n)
+        };
+        made.push(image.id);
+        unit.create(&model, image, Vec::new(), None).expect("fits");
+        commit(unit).await.expect("commits");
+    }
+    made.sort();
+    let database = &bench.storage.0.database;
+    let (mut parts, mut found, mut rows) = (0, Vec::new(), Vec::new());
+    loop {
+        let after = found.last().copied();
+        let part = database.to_index(model.row, after, 100).await;
+        let part = part.expect("reads");
+        if part.is_empty() {
+            break;
+        }
+        parts += 1;
+        found.extend(part.iter().map(|row| row.id));
+        rows.extend(part.iter().map(|row| row.entity));
+    }
+    assert_eq!((parts, found), (3, made));
+    rows.sort_unstable();
+    let leaving = database.leaving(&rows).await.expect("reads");
+    let leaving: Vec<_> = leaving.iter().map(|leaving| leaving.entity).collect();
+    assert_eq!(leaving, rows[..3]);
+    bench.stop().await;
+}

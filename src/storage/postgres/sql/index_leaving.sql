@@ -1,2 +1,12 @@
--- The documents of entities, given by their rows.
-select e.e, e.m, v.data from unnest($1::bigint[]) j(e) join entity e on e.e = j.e join version v on v.n = e.n
+-- The documents of entities, given by their rows, in the order of the rows; of those that do not fit
+-- so many bytes together, the first.
+select p.e, p.m, v.data
+from (
+  select *, sum(size) over (order by e rows unbounded preceding) - size as before
+  from (
+    select e.e, e.m, e.n, coalesce(octet_length(v.data), 0)::bigint as size
+    from unnest($1::bigint[]) j(e) join entity e on e.e = j.e join version v on v.n = e.n
+  ) picked
+) p
+join version v on v.n = p.n
+where p.before <= $2::bigint order by p.e
