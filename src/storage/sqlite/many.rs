@@ -152,6 +152,7 @@ impl Sqlite {
             .bind(bytes_of(after))
             .bind(at.0)
             .bind(limit)
+            .bind(i64::try_from(PART_BYTES).unwrap_or(i64::MAX))
             .fetch(&self.reads);
         let mut versions = Vec::new();
         let mut reached = None;
