@@ -1,6 +1,6 @@
 -- The next entities of a model in the order of their ids, each as it was at a sequence; those
--- that were not there have no version. Entities that are gone now may have been there then. With the
--- first that goes beyond so many bytes of documents they end.
+-- that were not there have no version. Entities that are gone now may have been there then. The last
+-- row is the one whose document exceeds the limit of bytes.
 select p.e, p.n, v.kind <> 2 as live, v.state, v.transition, v.data, p.id, p.created, p.workflow, c.id as tx, c.at, m.name, m.version
 from (
   select *, sum(size) over (order by id rows unbounded preceding) - size as before

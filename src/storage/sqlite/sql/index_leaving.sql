@@ -1,5 +1,5 @@
--- The documents of entities, given as a JSON list of rows, in the order of the rows; of those that
--- do not fit so many bytes together, the first.
+-- The documents of entities, given as a JSON list of rows, in the order of the rows. The last one is
+-- that which exceeds the limit of bytes.
 select p.e, p.m, v.data
 from (
   select *, sum(size) over (order by e rows unbounded preceding) - size as before

@@ -1,5 +1,5 @@
--- The next entities of a model in the order of their ids, as they are, to be put into an index; of
--- those documents that do not fit so many bytes together, the first.
+-- The next entities of a model in the order of their ids, as they are, to be put into an index. The
+-- last row is the one whose document exceeds the limit of bytes.
 select p.e, p.id, p.n, p.state, v.data
 from (
   select *, sum(size) over (order by id rows unbounded preceding) - size as before
