@@ -49,7 +49,7 @@ use crate::app::{
     self,
     config::{Config, Sources},
 };
-use crate::storage::Storage;
+use crate::storage::{self, Storage};
 use crate::telemetry::{Telemetry, log_panics};
 
 /// An event-driven database service for records with a life cycle: entities in workflows, over gRPC
@@ -462,7 +462,7 @@ fn with_config(command: impl FnOnce(Config) -> ExitCode) -> ExitCode {
 
 fn serve(mut config: Config, definitions: Option<PathBuf>) -> ExitCode {
     config.definitions = definitions.or(config.definitions);
-    let telemetry = Telemetry::start(config.log_level);
+    let telemetry = Telemetry::start(config.log_level, storage::DRIVER);
     log_panics();
     for warning in &config.warnings {
         tracing::warn!("{warning}");

@@ -1,7 +1,7 @@
 //! Creates entities of any models, in one transaction or in windows (`grpc.md` §8.2).
 
 use super::{
-    Access, Context, Family, Operation, Output,
+    Access, Context, Family, Operation, Output, Reads,
     writing::{Warnings, add, create_chunk, listed, window_size, windows},
 };
 use crate::error::Failure;
@@ -35,7 +35,7 @@ impl Operation for CreateEntities {
     const RESPONSE: EventType = EventType::EntityTransactionResponse;
     const FAMILY: Family = Family::Entity;
     const ACCESS: Access = Access::Write;
-    const ONLY_CREATES: bool = true;
+    const READS: Reads = Reads::Definitions;
 
     fn parse(payload: &str) -> Result<Self, Failure> {
         let create: entity::CreateCollection<'_> = payload::decode(payload)?;

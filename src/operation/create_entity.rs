@@ -2,7 +2,7 @@
 
 use serde_json::value::RawValue;
 
-use super::{Access, Context, Family, Operation, Output, create_entities::CreateEntities};
+use super::{Access, Context, Family, Operation, Output, Reads, create_entities::CreateEntities};
 use crate::error::Failure;
 use crate::event::{
     EventType,
@@ -27,7 +27,7 @@ impl Operation for CreateEntity {
     const RESPONSE: EventType = EventType::EntityTransactionResponse;
     const FAMILY: Family = Family::Entity;
     const ACCESS: Access = Access::Write;
-    const ONLY_CREATES: bool = true;
+    const READS: Reads = Reads::Definitions;
 
     fn parse(payload: &str) -> Result<Self, Failure> {
         let create: entity::Create<'_> = payload::decode(payload)?;

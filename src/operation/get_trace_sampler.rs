@@ -1,6 +1,6 @@
 //! Returns the trace sampler (`rest.md` §8).
 
-use super::{Access, Context, Family, Operation, Output};
+use super::{Access, Context, Family, Operation, Output, Reads};
 use crate::auth::{Permission, ROLE_ADMIN};
 use crate::error::Failure;
 use crate::event::{
@@ -20,6 +20,7 @@ impl Operation for GetTraceSampler {
     const FAMILY: Family = Family::Search;
     const ACCESS: Access = Access::Read;
     const NEEDS: Permission = Permission::Role(ROLE_ADMIN);
+    const READS: Reads = Reads::Nothing;
 
     fn parse(payload: &str) -> Result<Self, Failure> {
         payload::decode::<settings::Get>(payload).map(|_| Self)

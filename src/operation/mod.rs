@@ -137,6 +137,17 @@ pub enum Access {
     Write,
 }
 
+/// What of the storage an operation reads, and so what it has to know first of the commits of other
+/// processes that write to the database, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reads {
+    Anything,
+    /// Only definitions before it commits: it need not ask what was committed.
+    Definitions,
+    /// It concerns this process only, and is done while the database is away, too.
+    Nothing,
+}
+
 /// One request event type and the code that answers it.
 pub trait Operation: Sized + Send + 'static {
     /// What its requests say, for those who write them.
@@ -156,9 +167,7 @@ pub trait Operation: Sized + Send + 'static {
     /// Whether one that writes can be done once, if it brings an idempotency key. One that cannot
     /// refuses the key.
     const ONCE: bool = true;
-    /// Whether it reads nothing but definitions before it commits. Where other processes write to
-    /// the database, too, it then need not ask what they have committed before.
-    const ONLY_CREATES: bool = false;
+    const READS: Reads = Reads::Anything;
     /// Whether its requests hold conditions, which may take long to read.
     const HAS_CONDITION: bool = false;
 
@@ -186,7 +195,7 @@ pub struct Route {
     stores: bool,
     pub needs: Permission,
     pub once: bool,
-    only_creates: bool,
+    reads: Reads,
     offered: fn(&Rules) -> Result<(), Failure>,
     payload: fn() -> Schema,
     answer: fn() -> Schema,
@@ -205,7 +214,7 @@ impl Route {
             stores: O::STORES,
             needs: O::NEEDS,
             once: O::ONCE,
-            only_creates: O::ONLY_CREATES,
+            reads: O::READS,
             offered: O::offered,
             payload: schema::payload::<O::Payload>,
             answer: schema::answer::<O::Answer>,
@@ -324,6 +333,9 @@ pub async fn dispatch_permitted(
                 return answer;
             }
         }
+        if route.reads == Reads::Nothing && !event.attributes.contains_key(IDEMPOTENCY_ATTRIBUTE) {
+            return (route.run)(cx, event).await;
+        }
         // What any process has acknowledged before is seen by everything that is read from here on.
         cx.storage().refresh().await?;
         limits::has_room(&cx, route)?;
@@ -357,7 +369,7 @@ pub async fn dispatch_permitted(
 /// What a request may assume instead of asking what other processes have committed. It is done again
 /// if that was wrong, so it must be cheap to keep.
 fn assumed(cx: &Context, route: &Route, event: &Event) -> Option<Assumption> {
-    let fits = route.only_creates
+    let fits = route.reads == Reads::Definitions
         && !cx.has_token()
         && !event.attributes.contains_key(IDEMPOTENCY_ATTRIBUTE)
         && event.len() <= ASSUMING_BYTES_MAX;

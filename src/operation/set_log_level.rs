@@ -2,7 +2,7 @@
 
 use tracing::{Level, warn};
 
-use super::{Access, Context, Family, Operation, Output};
+use super::{Access, Context, Family, Operation, Output, Reads};
 use crate::auth::{Permission, ROLE_ADMIN};
 use crate::error::{Code, Failure};
 use crate::event::{
@@ -23,6 +23,7 @@ impl Operation for SetLogLevel {
     const ACCESS: Access = Access::Write;
     const STORES: bool = false;
     const NEEDS: Permission = Permission::Role(ROLE_ADMIN);
+    const READS: Reads = Reads::Nothing;
 
     fn parse(payload: &str) -> Result<Self, Failure> {
         let request: settings::SetLogLevel = payload::decode(payload)?;

@@ -1,6 +1,6 @@
 //! Changes the trace sampler, until the process ends (`rest.md` §8).
 
-use super::{Access, Context, Family, Operation, Output, get_trace_sampler::answer};
+use super::{Access, Context, Family, Operation, Output, Reads, get_trace_sampler::answer};
 use crate::auth::{Permission, ROLE_ADMIN};
 use crate::error::{Code, Failure};
 use crate::event::{
@@ -21,6 +21,7 @@ impl Operation for SetTraceSampler {
     const ACCESS: Access = Access::Write;
     const STORES: bool = false;
     const NEEDS: Permission = Permission::Role(ROLE_ADMIN);
+    const READS: Reads = Reads::Nothing;
 
     fn parse(payload: &str) -> Result<Self, Failure> {
         let request: settings::SetTraceSampler = payload::decode(payload)?;

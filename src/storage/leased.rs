@@ -15,16 +15,29 @@ impl Storage {
         self.0.leases.take_found(tenant, task)
     }
 
-    /// Looks for the lease that another process has left of a task, which this one is about to take
-    /// over; whether there is one. Where it is the only one, it knows them all.
-    pub async fn find_lease(&self, tenant: &Tenant, task: &Arc<str>) -> Result<bool, Error> {
-        if self.is_shared()
-            && let Some(record) = self.record(tenant, &key(task)).await?
-        {
-            self.0.leases.found(tenant, task, Arc::clone(&record.body));
-            return Ok(true);
+    /// The lease of a task that is another process's, if a worker has it. Where this is the only
+    /// process, it knows them all.
+    pub async fn lease_elsewhere(
+        &self,
+        tenant: &Tenant,
+        task: &Arc<str>,
+    ) -> Result<Option<Arc<str>>, Error> {
+        if !self.is_shared() {
+            return Ok(None);
         }
-        Ok(false)
+        let record = self.record(tenant, &key(task)).await?;
+        Ok(record.map(|record| Arc::clone(&record.body)))
+    }
+
+    /// Looks for the lease that another process has left of a task, which this one is about to take
+    /// over; whether there is one.
+    pub async fn find_lease(&self, tenant: &Tenant, task: &Arc<str>) -> Result<bool, Error> {
+        let found = self.lease_elsewhere(tenant, task).await?;
+        let is_found = found.is_some();
+        if let Some(body) = found {
+            self.0.leases.found(tenant, task, body);
+        }
+        Ok(is_found)
     }
 
     /// Leaves the lease of a task to another process, which has the task now.

@@ -123,6 +123,7 @@ pub use port::{
     StoredProducer, StoredRun, Subject, Task, TaskKey, TaskKind, TaskLine, TaskPage, TaskRef,
     TopicEvent, TopicKey, UsedIndexes, Version,
 };
+pub use rows::DRIVER;
 pub use run::RunEnd;
 pub use run_feed::{FollowedRuns, RunFeed};
 pub use snapshot::{History, ModelCount, Scan, Snapshot};

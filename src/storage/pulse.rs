@@ -209,7 +209,9 @@ impl Heart {
                     }
                 }
                 () = pulses.has_committed(), if notice.is_none() => {
-                    notice = Some(noticed + BETWEEN_NOTICES);
+                    // One that has just started asks once a second until it is known here.
+                    let has_others = storage.sharing().len() > 1;
+                    notice = has_others.then(|| noticed + BETWEEN_NOTICES);
                 }
                 _ = idle.tick() => {
                     self.pulse().await;

@@ -29,12 +29,15 @@ static PANICKED: AtomicBool = AtomicBool::new(false);
 pub(super) struct Log {
     level: Arc<watch::Sender<Level>>,
     filter: reload::Handle<Targets, Registry>,
+    reported: &'static str,
 }
 
-/// Everything of at least that `level`; for libraries, warnings.
-fn targets(level: Level) -> Targets {
+/// Everything of at least that `level`; for libraries, warnings. Of those whose failures the service
+/// reports itself, errors.
+fn targets(level: Level, reported: &'static str) -> Targets {
     Targets::new()
         .with_default(LevelFilter::WARN)
+        .with_target(reported, LevelFilter::ERROR)
         .with_target("interlock", level)
 }
 
@@ -47,8 +50,8 @@ fn plain_field(to: &mut format::Writer<'_>, field: &Field, value: &dyn fmt::Debu
 }
 
 impl Log {
-    pub(super) fn start(level: Level) -> Self {
-        let (filter, handle) = reload::Layer::new(targets(level));
+    pub(super) fn start(level: Level, reported: &'static str) -> Self {
+        let (filter, handle) = reload::Layer::new(targets(level, reported));
         let lines = tracing_subscriber::fmt::layer().with_target(false);
         let lines = if std::io::stdout().is_terminal() {
             lines.boxed()
@@ -65,6 +68,7 @@ impl Log {
         Self {
             level: Arc::new(watch::Sender::new(level)),
             filter: handle,
+            reported,
         }
     }
 
@@ -75,7 +79,7 @@ impl Log {
     pub(super) fn set(&self, level: Level) -> Level {
         let previous = self.level.send_replace(level);
         // There is none to change if another start was first.
-        let _ = self.filter.reload(targets(level));
+        let _ = self.filter.reload(targets(level, self.reported));
         previous
     }
 }

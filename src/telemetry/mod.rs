@@ -29,10 +29,11 @@ pub struct Telemetry {
 }
 
 impl Telemetry {
-    /// Starts the log at a level, and the metrics.
-    pub fn start(level: Level) -> Self {
+    /// Starts the log at a level, and the metrics. Of libraries whose names begin with `reported`
+    /// the log has errors only, since the service reports their failures itself.
+    pub fn start(level: Level, reported: &'static str) -> Self {
         Self {
-            log: log::Log::start(level),
+            log: log::Log::start(level, reported),
             sampler: Arc::new(watch::Sender::new(Sampler::default())),
             exporter: measure::Exporter::start(),
         }

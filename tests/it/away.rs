@@ -135,6 +135,10 @@ async fn nothing_is_read_or_written_while_the_database_is_away() {
         })
         .await;
         assert!(!scene.is_ready().await, "{passage:?}");
+        for level in ["debug", "info"] {
+            let set = json!({"level": level});
+            scene.connection.ok("LogLevelSetRequest", set).await;
+        }
         scene.relay.set(Passage::Open);
         let well = scene.is_well_again().await;
         println!("well again {well:.1?} after {passage:?}");

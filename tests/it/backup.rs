@@ -207,6 +207,13 @@ async fn what_is_no_backup_replaces_nothing() {
     assert!(done, "{reported}");
     let (done, reported) = run(&folder, &[], &["backup", text(&good)]).await;
     assert!(!done && reported.contains("exists already"), "{reported}");
+    let nowhere = folder.join("none/of/these.db");
+    let (done, reported) = run(&folder, &[], &["backup", text(&nowhere)]).await;
+    let expected = format!(
+        "the file {}.partial cannot be made: No such",
+        text(&nowhere)
+    );
+    assert!(!done && reported.contains(&expected), "{reported}");
 
     let damaged = folder.join("damaged.db");
     let mut bytes = fs::read(&good).expect("readable");

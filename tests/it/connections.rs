@@ -506,7 +506,8 @@ fn health_readiness_and_metrics_answer_beside_threads_that_are_blocked() {
         .enable_all()
         .build()
         .expect("a runtime");
-    let telemetry = interlock::telemetry::Telemetry::start(tracing::Level::WARN);
+    let telemetry =
+        interlock::telemetry::Telemetry::start(tracing::Level::WARN, interlock::storage::DRIVER);
     let running = std::thread::spawn({
         let handle = serving.handle().clone();
         move || handle.block_on(interlock::app::run(config, telemetry))

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
 use super::{
-    Channels, TaskSpec,
+    Channels, TaskSpec, TaskView,
     desk::Desk,
     held::{Held, Out, Phase},
     lanes::DEFAULT_NAMESPACE,
@@ -37,6 +37,18 @@ impl Lease {
     /// Whether it is over.
     pub fn is_over(&self, now: Timestamp) -> bool {
         self.until <= now.micros()
+    }
+}
+
+impl From<Lease> for TaskView {
+    fn from(lease: Lease) -> Self {
+        Self {
+            running: true,
+            attempt: lease.attempt,
+            taken_by: Some(lease.worker),
+            progress: None,
+            until: Some(Timestamp::from_micros(lease.until)),
+        }
     }
 }
 

@@ -94,6 +94,8 @@ pub struct Task {
     pub run_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step: Option<String>,
+    /// Who has it. A worker that has pulled it is shown by every node, a member that was sent it by
+    /// the node that drives its run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub taken_by: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

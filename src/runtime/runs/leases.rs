@@ -12,7 +12,7 @@ use std::{
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-use crate::compute::tasks::{Lease, Leased, TaskSpec};
+use crate::compute::tasks::{Lease, Leased, TaskSpec, TaskView};
 use crate::error::Failure;
 use crate::id::Tenant;
 use crate::runtime::Runtime;
@@ -139,6 +139,18 @@ impl Runtime {
             }
         }
         session.finish(&by.cancel).await
+    }
+
+    /// A task that another process has given to a worker, as its lease shows it.
+    pub(super) async fn held_elsewhere(
+        &self,
+        tenant: &Tenant,
+        task: &Arc<str>,
+    ) -> Result<Option<TaskView>, Failure> {
+        let stored = self.storage().lease_elsewhere(tenant, task).await?;
+        let lease = stored.and_then(|body| read(&body));
+        let now = self.0.clock.now();
+        Ok(lease.filter(|lease| !lease.is_over(now)).map(Into::into))
     }
 
     /// Hands a task out, or leaves it with the worker that has it since before the last start.

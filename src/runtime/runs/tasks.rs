@@ -285,11 +285,14 @@ impl Runtime {
         found: Found,
     ) -> Result<ShownTask, Failure> {
         let id = task_id(&state.run.id, found.ordinal);
-        let held = self.0.channels.view(tenant, &id);
         let is_out = matches!(
             &state.run.waiting,
             Some(Waiting::Task { task, .. }) if task.ordinal == found.ordinal
         );
+        let held = match self.0.channels.view(tenant, &id) {
+            None if is_out => self.held_elsewhere(tenant, &id).await?,
+            held => held,
+        };
         let is_accepted = is_out && state.run.outstanding().is_none();
         let status = match &found.end {
             Some((EventKind::ActionLost, ..)) => TaskStatus::Failed,

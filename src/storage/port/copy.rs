@@ -100,6 +100,8 @@ pub enum CopyError {
         "`{table}` is not the same on both sides, so the copy cannot be used; empty the target and copy again"
     )]
     Differs { table: &'static str },
+    #[error("the file {} cannot be made", .path.display())]
+    Unusable { path: PathBuf, source: io::Error },
     #[error("a file could not be used")]
     Io(#[from] io::Error),
     #[error("the database failed")]

@@ -5,7 +5,7 @@ use sqlx_postgres::PgRow;
 
 use super::{
     Postgres,
-    many::{PART_BYTES, first_after, placed},
+    many::{first_after, placed},
     statement::{self, Statement},
 };
 use crate::entity::{Json, Key, Position, Sequence};
@@ -15,7 +15,7 @@ use crate::storage::{
         EntityRow, Error, Index, Indexable, Keyed, Leaving, ModelRow, Ordered, Probe, Stretch,
         TenantRow, Version,
     },
-    rows::{IndexData, VersionRow, from_row_of},
+    rows::{IndexData, PART_BYTES, PART_BYTES_BOUND, VersionRow, from_row_of},
 };
 
 const ENTITY_MODELS: &str = include_str!("sql/entity_models.sql");
@@ -155,7 +155,7 @@ impl Postgres {
             .bind(model.0)
             .bind(first_after(after))
             .bind(limit)
-            .bind(i64::try_from(PART_BYTES).unwrap_or(i64::MAX))
+            .bind(PART_BYTES_BOUND)
             .fetch_all(&self.reads)
             .await?;
         let rows = rows.into_iter().map(|(e, id, n, state, data)| Indexable {
@@ -190,7 +190,7 @@ impl Postgres {
     ) -> Result<Vec<Leaving>, Error> {
         let rows: Vec<(i64, i64, Option<String>)> = sqlx::query_as(INDEX_LEAVING)
             .bind(numbers(entities))
-            .bind(i64::try_from(PART_BYTES).unwrap_or(i64::MAX))
+            .bind(PART_BYTES_BOUND)
             .fetch_all(&self.reads)
             .await?;
         let rows = rows.into_iter().map(|(e, m, data)| Leaving {

@@ -17,7 +17,7 @@ use crate::entity::{Position, Sequence};
 use crate::id::EntityId;
 use crate::storage::{
     port::{Error, ModelRow, TenantRow, Version},
-    rows::{DatedRow, ScanRow, VersionRow, from_row_of},
+    rows::{DatedRow, PART_BYTES, PART_BYTES_BOUND, ScanRow, VersionRow, from_row_of},
 };
 
 const ENTITY_PAGE: &str = include_str!("sql/entity_page.sql");
@@ -26,9 +26,6 @@ const ENTITY_SCAN: &str = include_str!("sql/entity_scan.sql");
 const VERSION_AT: &str = include_str!("sql/version_at.sql");
 const VERSIONS_REPLACED: &str = include_str!("sql/versions_replaced.sql");
 const VERSIONS_BY_POSITION: &str = include_str!("sql/versions_by_position.sql");
-
-/// How many bytes of documents a part holds; one document more may go beyond.
-pub(super) const PART_BYTES: usize = 2 << 20;
 
 /// How many positions a part has at most.
 const LISTED: usize = 4_096;
@@ -54,7 +51,7 @@ impl Postgres {
         let rows: Vec<PickedRow> = sqlx::query_as(VERSIONS_BY_POSITION)
             .bind(listed(positions))
             .bind(tenant.0)
-            .bind(i64::try_from(PART_BYTES).unwrap_or(i64::MAX))
+            .bind(PART_BYTES_BOUND)
             .fetch_all(&self.reads)
             .await?;
         let mut versions = Vec::with_capacity(rows.len());
@@ -121,7 +118,7 @@ impl Postgres {
             .bind(first_after(after))
             .bind(at.0)
             .bind(limit)
-            .bind(i64::try_from(PART_BYTES).unwrap_or(i64::MAX))
+            .bind(PART_BYTES_BOUND)
             .fetch(&self.reads);
         let mut versions = Vec::new();
         let mut reached = None;

@@ -4,9 +4,12 @@
 use sqlx::QueryBuilder;
 use sqlx_postgres::Postgres;
 
-use super::{many::PART_BYTES, text::text};
+use super::text::text;
 use crate::entity::{Key, Sequence};
-use crate::storage::port::{Keyed, ModelRow, Probe, Stretch};
+use crate::storage::{
+    port::{Keyed, ModelRow, Probe, Stretch},
+    rows::PART_BYTES_BOUND,
+};
 
 /// A statement with its values.
 pub(super) type Statement = QueryBuilder<Postgres>;
@@ -114,7 +117,7 @@ pub(super) fn in_order(stretch: &Stretch) -> Statement {
         from sized p join version v on v.n = p.n join entity e on e.e = p.e
         join "commit" c on c.seq = v.seq join model m on m.m = e.m where p.before <= "#,
     );
-    query.push_bind(i64::try_from(PART_BYTES).unwrap_or(i64::MAX));
+    query.push_bind(PART_BYTES_BOUND);
     query.push(") found on true");
     query
 }

@@ -7,6 +7,9 @@ use sqlx_postgres::PgDatabaseError;
 
 use crate::storage::port::{Cause, CopyError, Error, Failure, Misplaced, OpenError};
 
+/// How the names of the driver's libraries begin. Storage reports what fails in them.
+pub const DRIVER: &str = "sqlx";
+
 /// The primary result codes of `SQLite`.
 const FULL: i32 = 13;
 const CORRUPT: i32 = 11;

@@ -28,6 +28,7 @@ use crate::storage::port::{
 };
 
 pub(in crate::storage) use columns::{from_row_of, or_default};
+pub use failure::DRIVER;
 pub(in crate::storage) use failure::{is_damage, is_foreign};
 pub(in crate::storage) use identity::IdentityData;
 pub(in crate::storage) use job::{JobData, PlanData};
@@ -36,6 +37,12 @@ pub(in crate::storage) use names::Names;
 pub(in crate::storage) use record::{HeadData, OriginData, ProducerData};
 pub(in crate::storage) use run::{RunData, RunEventData};
 pub(in crate::storage) use topic::TopicEventData;
+
+/// How many bytes of documents a part of a list holds; one document more may go beyond.
+pub(in crate::storage) const PART_BYTES: usize = 2 << 20;
+
+/// The same, as statements take it.
+pub(in crate::storage) const PART_BYTES_BOUND: i64 = 2 << 20;
 
 /// A version, joined with its entity, commit and model.
 #[derive(Debug)]

@@ -120,6 +120,11 @@ async fn copy(from: &Path, to: &Path, progress: Progress<'_>) -> Result<(), Copy
     check_is_ours(from, &mut source).await?;
     let bytes: i64 = sqlx::query_scalar(BYTES).fetch_one(&mut source).await?;
     let total = u64::try_from(bytes).unwrap_or_default();
+    // `SQLite` fills an empty file, too, and says less about one that cannot be made.
+    fs::File::create_new(to).map_err(|source| CopyError::Unusable {
+        path: to.to_owned(),
+        source,
+    })?;
     let copied = {
         let target = to.to_string_lossy();
         let copying = sqlx::query(INTO).bind(target.as_ref()).execute(&mut source);

@@ -5,7 +5,6 @@ use sqlx::{FromRow as _, Row as _};
 use super::{
     Sqlite,
     heads::PickedHead,
-    many::PART_BYTES,
     packed::{self, Packed, in_order},
     read::json_list,
     statement::{self, Statement},
@@ -17,7 +16,7 @@ use crate::storage::{
         EntityRow, Error, Index, Indexable, Keyed, Leaving, ModelRow, Ordered, Probe, Stretch,
         TenantRow, Version,
     },
-    rows::{IndexData, Names},
+    rows::{IndexData, Names, PART_BYTES, PART_BYTES_BOUND},
 };
 
 const ENTITY_MODELS: &str = include_str!("sql/entity_models.sql");
@@ -148,7 +147,7 @@ impl Sqlite {
             .bind(model.0)
             .bind(after)
             .bind(limit)
-            .bind(i64::try_from(PART_BYTES).unwrap_or(i64::MAX))
+            .bind(PART_BYTES_BOUND)
             .fetch_all(&self.reads)
             .await?;
         let rows = rows.into_iter().map(|(e, id, n, state, data)| Indexable {
@@ -183,7 +182,7 @@ impl Sqlite {
     ) -> Result<Vec<Leaving>, Error> {
         let rows: Vec<(i64, i64, Option<String>)> = sqlx::query_as(INDEX_LEAVING)
             .bind(json_list(entities.iter().map(|entity| entity.0)))
-            .bind(i64::try_from(PART_BYTES).unwrap_or(i64::MAX))
+            .bind(PART_BYTES_BOUND)
             .fetch_all(&self.reads)
             .await?;
         let rows = rows.into_iter().map(|(e, m, data)| Leaving {

@@ -19,7 +19,7 @@ use crate::entity::{Position, Sequence};
 use crate::id::EntityId;
 use crate::storage::{
     port::{Error, ModelRow, TenantRow, Version},
-    rows::{DatedRow, Names, ScanRow},
+    rows::{DatedRow, Names, PART_BYTES, PART_BYTES_BOUND, ScanRow},
 };
 
 const ENTITY_PAGE: &str = include_str!("sql/entity_page.sql");
@@ -30,9 +30,6 @@ const VERSIONS_REPLACED: &str = include_str!("sql/versions_replaced.sql");
 const VERSION_SIZES: &str = include_str!("sql/version_sizes.sql");
 const VERSIONS_BY_POSITION: &str = include_str!("sql/versions_by_position.sql");
 const VERSIONS_LISTED: &str = include_str!("sql/versions_listed.sql");
-
-/// How many bytes of documents a part holds; one document more may go beyond.
-pub(super) const PART_BYTES: usize = 2 << 20;
 
 /// How many positions a part has at most.
 const LISTED: usize = 4_096;
@@ -61,7 +58,7 @@ impl Sqlite {
         };
         let mut query = sqlx::query_as(text).bind(listed(positions)).bind(tenant.0);
         if are_few {
-            query = query.bind(i64::try_from(PART_BYTES).unwrap_or(i64::MAX));
+            query = query.bind(PART_BYTES_BOUND);
         }
         let packed: Packed = query.fetch_one(&self.reads).await?;
         let mut names = Names::default();
@@ -152,7 +149,7 @@ impl Sqlite {
             .bind(bytes_of(after))
             .bind(at.0)
             .bind(limit)
-            .bind(i64::try_from(PART_BYTES).unwrap_or(i64::MAX))
+            .bind(PART_BYTES_BOUND)
             .fetch(&self.reads);
         let mut versions = Vec::new();
         let mut reached = None;

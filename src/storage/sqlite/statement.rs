@@ -4,9 +4,11 @@
 use sqlx::QueryBuilder;
 use sqlx_sqlite::Sqlite;
 
-use super::many::PART_BYTES;
 use crate::entity::{Key, Position, Sequence};
-use crate::storage::port::{FilledKey, IndexRow, Keyed, ModelRow, Probe, Stretch};
+use crate::storage::{
+    port::{FilledKey, IndexRow, Keyed, ModelRow, Probe, Stretch},
+    rows::PART_BYTES_BOUND,
+};
 
 /// A statement with its values.
 pub(super) type Statement = QueryBuilder<Sqlite>;
@@ -115,7 +117,7 @@ pub(super) fn in_order(stretch: &Stretch) -> Statement {
         from sized p cross join version v on v.n = p.n cross join entity e on e.e = p.e
         cross join "commit" c on c.seq = v.seq cross join model m on m.m = e.m where p.before <= "#,
     );
-    query.push_bind(i64::try_from(PART_BYTES).unwrap_or(i64::MAX));
+    query.push_bind(PART_BYTES_BOUND);
     query
 }
 

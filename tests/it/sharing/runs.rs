@@ -220,6 +220,11 @@ async fn an_answer_at_another_process_advances_the_run_once() {
     let run = start(&connection, "two-steps").await;
     let before = driver(&database);
     let task = pull(&connection, "w1").await;
+    let asked = json!({"taskId": task["taskId"]});
+    let shown = other.ok("TaskGetRequest", asked.clone()).await;
+    let here = connection.ok("TaskGetRequest", asked).await;
+    assert_eq!(shown["task"]["takenBy"], "w1", "{shown}");
+    assert_eq!(shown["task"], here["task"]);
     let done = json!({"taskId": task["taskId"], "output": {}});
     let completed = other.ok("TaskCompleteRequest", done.clone()).await;
     assert_eq!(completed["applied"], true);

@@ -7,10 +7,10 @@ use std::{
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::{Arc, Mutex, mpsc},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
-use super::{Connection, Rest, backend, database::Database};
+use super::{Connection, PATIENCE, Rest, backend, database::Database};
 
 /// A folder, and a database if the server does not store in the folder.
 type Place = (Arc<tempfile::TempDir>, Option<Arc<Database>>);
@@ -138,10 +138,12 @@ impl Server {
             // Its state is the first field after its name.
             stat.map_or(true, |stat| stat.contains(") T "))
         };
+        let deadline = Instant::now() + PATIENCE;
         while !std::fs::read_dir(&tasks)
             .expect("its threads")
             .all(is_stopped)
         {
+            assert!(Instant::now() < deadline, "its threads do not stop");
             std::thread::sleep(Duration::from_millis(1));
         }
     }
