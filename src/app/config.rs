@@ -138,7 +138,7 @@ impl Config {
             cluster: cluster::settings(&sources)?,
             node: cluster::node(&sources, tls.is_some())?,
             tls,
-            context_path: context_path(&sources.string("CONTEXT_PATH")?),
+            context_path: context_path(&sources)?,
             storage,
             clock,
             startup_timeout: sources.duration("STARTUP_TIMEOUT")?,
@@ -367,13 +367,20 @@ fn data_file(environment: &Variables) -> Result<PathBuf, ConfigError> {
     Ok(folder.ok_or_else(missing)?.join("interlock/interlock.db"))
 }
 
-fn context_path(given: &str) -> String {
-    let path = given.trim_matches('/');
-    if path.is_empty() {
-        String::new()
-    } else {
-        format!("/{path}")
-    }
+fn context_path(sources: &Sources) -> Result<String, ConfigError> {
+    let is_plain = |part: &str| {
+        let mut bytes = part.bytes();
+        let is_name = !part.is_empty() && part != "." && part != "..";
+        is_name && bytes.all(|byte| byte.is_ascii_alphanumeric() || b"._~-".contains(&byte))
+    };
+    let expected = "a path like /api, of letters, digits and ._~-";
+    sources.read("CONTEXT_PATH", expected, |given| {
+        let path = given.trim_matches('/');
+        if path.is_empty() {
+            return Some(String::new());
+        }
+        path.split('/').all(is_plain).then(|| format!("/{path}"))
+    })
 }
 
 #[cfg(test)]
@@ -397,8 +404,54 @@ mod tests {
     fn a_folder_in_place_of_a_file_is_a_warning() {
         let mut warnings = Vec::new();
         let read = read_file(Path::new("src"), &mut warnings);
-        assert!(read.is_none_or(|variables| variables.is_empty()));
-        assert!(warnings.len() <= 1, "{warnings:?}");
+        assert!(matches!(read, Ok(None)), "{read:?}");
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+    }
+
+    #[test]
+    fn a_malformed_line_of_ours_is_an_error_and_one_of_others_a_warning() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("some.env");
+        let mut warnings = Vec::new();
+        let mut read = |text: &[u8]| {
+            std::fs::write(&path, text).expect("writable");
+            read_file(&path, &mut warnings)
+        };
+        let found = read(b"CYODA_HTTP_PORT=1\nnot a line\nCYODA_GRPC_PORT=2\n");
+        assert_eq!(found.expect("valid").expect("there").len(), 2);
+        for text in [
+            "A=1\nCYODA_IAM_MODE: jwt\n",
+            "\nINTERLOCK_SECRET=s3cr et \"x\n",
+        ] {
+            let error = read(text.as_bytes()).expect_err("malformed").to_string();
+            assert!(error.contains("some.env, line 2: "), "{error}");
+            assert!(!error.contains("jwt") && !error.contains("s3cr"), "{error}");
+        }
+        let error = read(b"A=\xff\n").expect_err("not UTF-8").to_string();
+        assert!(error.contains("cannot be read"), "{error}");
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+        assert!(
+            warnings[0].ends_with("some.env, line 2: this is not a setting"),
+            "{warnings:?}"
+        );
+    }
+
+    #[test]
+    fn a_context_path_is_a_plain_path() {
+        assert_eq!(
+            read(&[("CYODA_CONTEXT_PATH", "/v1.0/x_y-~/")])
+                .expect("valid")
+                .context_path,
+            "/v1.0/x_y-~"
+        );
+        for path in [
+            "/{x}", "/{*x}", "/:x", "/a b", "/ü", "a//b", "/a/../b", "%2f",
+        ] {
+            let error = read(&[("CYODA_CONTEXT_PATH", path)])
+                .expect_err(path)
+                .to_string();
+            assert!(error.contains("CYODA_CONTEXT_PATH"), "{error}");
+        }
     }
 
     fn read(pairs: &[(&str, &str)]) -> Result<Config, ConfigError> {
@@ -575,12 +628,9 @@ mod tests {
         let user = folder.path().join("user.env");
         let system = folder.path().join("system.env");
         let environment = variables(&[("HOME", "/h"), ("CYODA_ADMIN_PORT", "9")]);
-        let config = Config::read(Sources::new(
-            environment,
-            folder.path(),
-            Some(&user),
-            &system,
-        ))
+        let config = Config::read(
+            Sources::new(environment, folder.path(), Some(&user), &system).expect("readable"),
+        )
         .expect("valid");
         assert_eq!(
             (
@@ -611,6 +661,15 @@ mod tests {
         };
         let setting = Setting::find("HMAC_SECRET").expect("a setting");
         assert_eq!(sources(&path).text(setting).expect("readable").1, "s3cret");
+        let mut layered = sources(&path);
+        for (environment, expected) in [
+            (&[("CYODA_HMAC_SECRET", "newer")][..], "newer"),
+            (&[("CYODA_HMAC_SECRET_FILE", "")][..], "s3cret"),
+        ] {
+            layered.sources.insert(0, variables(environment));
+            assert_eq!(layered.text(setting).expect("readable").1, expected);
+            layered.sources.remove(0);
+        }
         assert!(matches!(
             sources(Path::new("/nowhere")).text(setting),
             Err(ConfigError::File { .. })

@@ -148,11 +148,22 @@ fn bootstrap(sources: &Sources) -> Result<Option<Client>, ConfigError> {
                 .to_owned(),
         ));
     }
+    let named = |name| -> Result<String, ConfigError> {
+        let text = sources.string(name)?;
+        if text.trim().is_empty() && !id.is_empty() {
+            // The service would refuse the tokens that it gives to that client.
+            return Err(ConfigError::Together(format!(
+                "{} must not be empty where CYODA_BOOTSTRAP_CLIENT_ID is set",
+                sources.given_as(name)
+            )));
+        }
+        Ok(text)
+    };
     let client = Client {
-        id: id.into(),
+        tenant: named("BOOTSTRAP_TENANT_ID")?.into(),
+        user: named("BOOTSTRAP_USER_ID")?.into(),
+        id: id.as_str().into(),
         secret: Secret::new(&secret),
-        tenant: sources.string("BOOTSTRAP_TENANT_ID")?.into(),
-        user: sources.string("BOOTSTRAP_USER_ID")?.into(),
         roles: Roles::parse(&sources.string("BOOTSTRAP_ROLES")?),
     };
     Ok((!client.id.is_empty()).then_some(client))

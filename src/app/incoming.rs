@@ -267,7 +267,7 @@ mod tests {
         ];
         let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let nowhere = std::path::Path::new("/nowhere");
-        let sources = Sources::new(settings.into(), nowhere, None, nowhere);
+        let sources = Sources::new(settings.into(), nowhere, None, nowhere).expect("no files");
         let config = Config::read(sources).expect("settings");
         Tls::load(config.tls.expect("files")).expect("of use")
     }

@@ -40,6 +40,17 @@ pub struct Addresses {
     pub admin: SocketAddr,
 }
 
+impl Addresses {
+    /// Where programs of this machine reach a listener.
+    pub const fn from_here(listener: SocketAddr) -> SocketAddr {
+        if listener.ip().is_unspecified() {
+            SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), listener.port())
+        } else {
+            listener
+        }
+    }
+}
+
 /// How many connections the admin port accepts, beside those of the other ports.
 const ADMIN_CONNECTIONS: usize = 64;
 

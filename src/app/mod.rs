@@ -56,6 +56,7 @@ use crate::telemetry::Telemetry;
 use crate::wasm::Wasm;
 
 use config::Config;
+pub(crate) use listen::Addresses;
 use listen::{Listeners, Serving};
 use settings::Setting;
 use tls::Tls;

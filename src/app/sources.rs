@@ -3,6 +3,7 @@
 
 use std::{
     collections::HashMap,
+    io,
     path::{Path, PathBuf},
     str::FromStr,
     time::Duration,
@@ -25,6 +26,18 @@ pub enum ConfigError {
         path: String,
         reason: String,
     },
+    #[error(
+        "the settings file {} cannot be read: {reason}; make it readable for the user of this process, or remove it",
+        .path.display()
+    )]
+    Unreadable { path: PathBuf, reason: String },
+    #[error(
+        "{}, line {line}: this is not a setting; write NAME=value, with quotes around a value that has spaces",
+        .path.display()
+    )]
+    Line { path: PathBuf, line: usize },
+    #[error("the value of {0} is not UTF-8")]
+    NotText(String),
     #[error("{0}")]
     Together(String),
 }
@@ -67,7 +80,8 @@ pub struct Sources {
 
 impl Sources {
     /// The environment of the process and the files that belong to it.
-    pub fn of_process() -> Self {
+    pub fn of_process() -> Result<Self, ConfigError> {
+        check_is_text()?;
         let environment = process_environment();
         let user = user_file_of(&environment);
         Self::new(
@@ -79,29 +93,39 @@ impl Sources {
     }
 
     /// The environment before the files of profiles, `.env`, the user's file and the system's.
-    pub fn new(environment: Variables, folder: &Path, user: Option<&Path>, system: &Path) -> Self {
+    pub fn new(
+        environment: Variables,
+        folder: &Path,
+        user: Option<&Path>,
+        system: &Path,
+    ) -> Result<Self, ConfigError> {
         let mut warnings = Vec::new();
         let mut last: Vec<Variables> = Vec::new();
         for path in [Some(folder.join(".env").as_path()), user, Some(system)]
             .into_iter()
             .flatten()
         {
-            last.extend(read_file(path, &mut warnings));
+            last.extend(read_file(path, &mut warnings)?);
         }
         let mut sources = Self {
             sources: vec![environment],
             warnings,
         };
         sources.sources.extend(last);
-        let profiles = sources.profiles(folder);
+        let profiles = sources.profiles(folder)?;
         sources.sources.splice(1..1, profiles);
-        sources
+        Ok(sources)
+    }
+
+    /// What is odd about the files.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 
     /// The files of profiles, the one with precedence first.
-    fn profiles(&mut self, folder: &Path) -> Vec<Variables> {
+    fn profiles(&mut self, folder: &Path) -> Result<Vec<Variables>, ConfigError> {
         let Some((_, list)) = self.raw("PROFILES") else {
-            return Vec::new();
+            return Ok(Vec::new());
         };
         let mut found = Vec::new();
         for profile in list
@@ -116,30 +140,38 @@ impl Sources {
             found.extend(read_file(
                 &folder.join(format!(".env.{profile}")),
                 &mut self.warnings,
-            ));
+            )?);
         }
         if found.is_empty() && !list.trim().is_empty() {
             self.warnings
                 .push(format!("no file was found for the profiles `{list}`"));
         }
         found.reverse();
-        found
+        Ok(found)
     }
 
     /// The first value given, and the name it was given under.
     pub(super) fn raw(&self, name: &str) -> Option<(String, String)> {
-        self.sources.iter().find_map(|source| {
-            [OURS, THEIRS].iter().find_map(|prefix| {
-                let full = format!("{prefix}{name}");
-                source.get(&full).map(|value| (full, value.clone()))
-            })
-        })
+        self.sources
+            .iter()
+            .find_map(|source| given_in(source, name))
+    }
+
+    /// The file that a secret is in, if the first source that gives the secret names one.
+    fn secret_file(&self, name: &str) -> Option<(String, String)> {
+        let in_file = format!("{name}_FILE");
+        let found = self.sources.iter().find_map(|source| {
+            let file = given_in(source, &in_file).filter(|(_, path)| !path.is_empty());
+            let is_given = file.is_some() || given_in(source, name).is_some();
+            is_given.then_some(file)
+        });
+        found.flatten()
     }
 
     /// A setting's value as text: from its file, from where it is given, or its default.
     pub(super) fn text(&self, setting: &Setting) -> Result<(String, String), ConfigError> {
         if setting.kind == Kind::Secret
-            && let Some((full, path)) = self.raw(&format!("{}_FILE", setting.name))
+            && let Some((full, path)) = self.secret_file(setting.name)
         {
             let read = std::fs::read_to_string(&path).map_err(|error| ConfigError::File {
                 setting: full.clone(),
@@ -301,26 +333,88 @@ impl Sources {
     }
 }
 
-pub(super) fn read_file(path: &Path, warnings: &mut Vec<String>) -> Option<Variables> {
-    let lines = dotenvy::from_path_iter(path).ok()?;
+/// The value of a setting in one source, and the name it has there.
+fn given_in(source: &Variables, name: &str) -> Option<(String, String)> {
+    [OURS, THEIRS].iter().find_map(|prefix| {
+        let full = format!("{prefix}{name}");
+        source.get(&full).map(|value| (full, value.clone()))
+    })
+}
+
+/// The variables of a file, if it is there. A line of something else is a warning, since the `.env`
+/// of a working folder may belong to another program.
+pub(super) fn read_file(
+    path: &Path,
+    warnings: &mut Vec<String>,
+) -> Result<Option<Variables>, ConfigError> {
+    if path.is_dir() {
+        warnings.push(format!("{} is a folder, so it is skipped", path.display()));
+        return Ok(None);
+    }
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => {
+            return Err(ConfigError::Unreadable {
+                path: path.to_owned(),
+                reason: error.to_string(),
+            });
+        }
+    };
     let mut variables = Variables::new();
-    for line in lines {
+    for line in dotenvy::from_read_iter(text.as_bytes()) {
         match line {
             Ok((name, value)) => {
                 variables.insert(name, value);
             }
-            // A folder fails again with every line that is read.
-            Err(error @ dotenvy::Error::Io(_)) => {
-                warnings.push(format!("{} cannot be read: {error}", path.display()));
-                break;
+            Err(dotenvy::Error::LineParse(part, _)) => {
+                // It may hold a secret, so it is named by its number.
+                let (line, is_ours) = line_of(&part, &text);
+                if is_ours {
+                    return Err(ConfigError::Line {
+                        path: path.to_owned(),
+                        line,
+                    });
+                }
+                let path = path.display();
+                warnings.push(format!("{path}, line {line}: this is not a setting"));
             }
-            Err(error) => warnings.push(format!(
-                "{} has a line that is not a setting: {error}",
-                path.display()
-            )),
+            Err(error) => {
+                let path = path.display();
+                warnings.push(format!("{path} has a line that cannot be used: {error}"));
+            }
         }
     }
-    Some(variables)
+    Ok(Some(variables))
+}
+
+/// The number of the line that has a part, and whether it is about a setting of ours; one that is,
+/// if several lines have the part.
+fn line_of(part: &str, text: &str) -> (usize, bool) {
+    let mut first = None;
+    for (at, _) in text.match_indices(part) {
+        let number = text[..at].matches('\n').count() + 1;
+        let line = text[at..].lines().next().unwrap_or_default();
+        let begun = text[..at].rsplit('\n').next().unwrap_or_default();
+        let is_ours = |prefix| begun.contains(prefix) || line.contains(prefix);
+        if [OURS, THEIRS].into_iter().any(is_ours) {
+            return (number, true);
+        }
+        first = first.or(Some(number));
+    }
+    (first.unwrap_or(1), false)
+}
+
+/// Fails if a setting of the environment is not text.
+fn check_is_text() -> Result<(), ConfigError> {
+    for (name, value) in std::env::vars_os() {
+        let name = name.to_string_lossy();
+        let is_ours = [OURS, THEIRS].iter().any(|prefix| name.starts_with(prefix));
+        if is_ours && value.to_str().is_none() {
+            return Err(ConfigError::NotText(name.into_owned()));
+        }
+    }
+    Ok(())
 }
 
 pub(super) fn process_environment() -> Variables {

@@ -6,6 +6,9 @@ use serde_json::{Value, json};
 use super::{Caller, Roles};
 use crate::entity::{Actor, ActorKind};
 
+/// How long the name of a user or tenant may be, in bytes.
+const NAME_BYTES_MAX: usize = 512;
+
 /// The claims of a token that are read and issued.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Claims {
@@ -79,10 +82,11 @@ impl Claims {
         self.act.as_ref()?.get("sub")?.as_str()
     }
 
-    /// The caller named by the claims; none without a user or a tenant.
+    /// The caller named by the claims; none without a user or a tenant, or if a name is too long.
     pub(super) fn caller(&self) -> Option<Caller> {
         fn given(text: Option<&String>) -> Option<&str> {
-            text.map(String::as_str).filter(|text| !text.is_empty())
+            text.map(String::as_str)
+                .filter(|text| (1..=NAME_BYTES_MAX).contains(&text.len()))
         }
         let user = given(self.caas_user_id.as_ref()).or_else(|| given(self.sub.as_ref()))?;
         let tenant = given(self.caas_org_id.as_ref())?;

@@ -10,13 +10,18 @@ use std::{
 use super::{block_on, failed};
 use crate::app::config::Config;
 use crate::clock::Clock;
-use crate::storage::{Copied, CopyError, Storage};
+use crate::storage::{Copied, CopyError, DatabaseLocation, Storage};
 
 pub(super) fn back_up(config: &Config, to: &Path) -> ExitCode {
     let started = Instant::now();
     let copying = Storage::back_up(&config.storage, to, &progress);
     report(block_on(copying), |copied| {
-        format!("copied {} to {}", content(copied, started), to.display())
+        let from = match &config.storage.place {
+            DatabaseLocation::File(path) => format!(" from {}", path.display()),
+            DatabaseLocation::Memory | DatabaseLocation::Server(_) => String::new(),
+        };
+        let content = content(copied, started);
+        format!("copied {content}{from} to {}", to.display())
     })
 }
 

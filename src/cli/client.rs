@@ -10,6 +10,7 @@ use tonic::{
 };
 
 use super::{Connected, with_the_reader};
+use crate::app::Addresses;
 use crate::app::{config::Config, tls};
 use crate::event::{
     Event, frame::Frame, proto::service::cloud_events_service_client::CloudEventsServiceClient,
@@ -144,7 +145,7 @@ impl Target {
         let (scheme, address) = match given.map(|given| (given, given.split_once("://"))) {
             Some((_, Some((scheme, address)))) => (Some(scheme), address.to_owned()),
             Some((address, None)) => (None, address.to_owned()),
-            None => (None, format!("127.0.0.1:{}", config.listen.grpc.port())),
+            None => (None, Addresses::from_here(config.listen.grpc).to_string()),
         };
         let is_tls = match scheme {
             Some("https") => true,

@@ -6,16 +6,19 @@ use std::{
     time::Instant,
 };
 
-use super::{block_on, failed};
+use super::{block_on, failed, warn_of};
 use crate::app::{config::Sources, databases};
 use crate::storage::{CopyStep, Moved, Storage};
 
 /// How wide the bar is, in characters.
 const BAR: u64 = 30;
 
-pub(super) fn run(sources: &Sources, from: &str, to: &str) -> ExitCode {
-    let places = databases::named(sources, from)
-        .and_then(|from| databases::named(sources, to).map(|to| (from, to)));
+pub(super) fn run(from: &str, to: &str) -> ExitCode {
+    let places = Sources::of_process().and_then(|sources| {
+        warn_of(sources.warnings());
+        let from = databases::named(&sources, from)?;
+        Ok((from, databases::named(&sources, to)?))
+    });
     let (from, to) = match places {
         Ok(places) => places,
         Err(error) => return failed(&error),

@@ -1,6 +1,6 @@
 //! `interlock health`: whether a running service is ready.
 
-use std::{net::Ipv4Addr, process::ExitCode, time::Duration};
+use std::{net::SocketAddr, process::ExitCode, time::Duration};
 
 use http_body_util::Empty;
 use hyper::client::conn::http1;
@@ -8,7 +8,7 @@ use hyper_util::rt::TokioIo;
 use tokio::{net::TcpStream, time::timeout};
 
 use super::{block_on, failed};
-use crate::app::config::Config;
+use crate::app::{Addresses, config::Config};
 
 /// How long to wait for the answer.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -16,8 +16,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Why readiness is not known.
 #[derive(Debug, thiserror::Error)]
 enum Error {
-    #[error("no service answers on port {0}; check that it is running")]
-    Unreachable(u16, #[source] std::io::Error),
+    #[error("no service answers on {0}; check that it is running")]
+    Unreachable(SocketAddr, #[source] std::io::Error),
     #[error("no answer within {PATIENCE:?}")]
     Timeout,
     #[error("the answer could not be read")]
@@ -29,9 +29,9 @@ enum Error {
 }
 
 pub(super) fn run(config: &Config) -> ExitCode {
-    let port = config.listen.admin.port();
+    let address = Addresses::from_here(config.listen.admin);
     let outcome = block_on(async {
-        timeout(PATIENCE, ask(port))
+        timeout(PATIENCE, ask(address))
             .await
             .unwrap_or(Err(Error::Timeout))
     });
@@ -45,10 +45,10 @@ pub(super) fn run(config: &Config) -> ExitCode {
     }
 }
 
-async fn ask(port: u16) -> Result<(), Error> {
-    let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))
+async fn ask(address: SocketAddr) -> Result<(), Error> {
+    let stream = TcpStream::connect(address)
         .await
-        .map_err(|error| Error::Unreachable(port, error))?;
+        .map_err(|error| Error::Unreachable(address, error))?;
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
     let request = http::Request::get("/readyz")
         .header(http::header::HOST, "localhost")

@@ -83,6 +83,7 @@ fn text() -> String {
         "# Settings of Interlock for this user.\n\
          # The environment and the .env files of the working directory win over this file, and\n\
          # this file over {SYSTEM_FILE}. Every name may begin with {OURS} instead of CYODA_.\n\
+         # Put a value that contains $ in single quotes; $NAME is replaced by that variable.\n\
          \n\
          CYODA_STORAGE_BACKEND=sqlite\n"
     );

@@ -414,7 +414,7 @@ pub fn run() -> ExitCode {
         end_with_the_reader();
     }
     match command {
-        Command::Serve { definitions } => with_config(|config| serve(config, definitions)),
+        Command::Serve { definitions } => with_settings(|config| serve(config, definitions)),
         Command::Apply(given) => bundle::apply(&given),
         Command::Bundle(command) => bundle::run(&command),
         Command::Saga(command) => saga::run(&command),
@@ -443,7 +443,7 @@ pub fn run() -> ExitCode {
         Command::Restore { from, replace } => {
             with_config(|config| backup::restore(&config, &from, replace))
         }
-        Command::Copy { from, to } => copy::run(&Sources::of_process(), &from, &to),
+        Command::Copy { from, to } => copy::run(&from, &to),
         Command::Help(arguments) => help::run(&arguments),
         Command::Version => {
             println!("interlock {}", version());
@@ -454,9 +454,23 @@ pub fn run() -> ExitCode {
 
 /// Every command reads the settings, so that all of them address the same service.
 fn with_config(command: impl FnOnce(Config) -> ExitCode) -> ExitCode {
-    match Config::read(Sources::of_process()) {
+    with_settings(|config| {
+        warn_of(&config.warnings);
+        command(config)
+    })
+}
+
+fn with_settings(command: impl FnOnce(Config) -> ExitCode) -> ExitCode {
+    match Sources::of_process().and_then(Config::read) {
         Ok(config) => command(config),
         Err(error) => failed(&error),
+    }
+}
+
+/// Prints what is odd about the settings.
+fn warn_of(warnings: &[String]) {
+    for warning in warnings {
+        eprintln!("interlock: warning: {warning}");
     }
 }
 

@@ -17,6 +17,9 @@ pub(super) struct ImportModel {
     converter: model::Converter,
 }
 
+/// How long the name of a model may be. It is in an index of the database.
+const NAME_BYTES_MAX: usize = 512;
+
 impl Operation for ImportModel {
     type Payload = model::Import<'static>;
     type Answer = model::Imported;
@@ -32,6 +35,11 @@ impl Operation for ImportModel {
             return Err(Failure::malformed(
                 "invalid payload: the name of the model is empty",
             ));
+        }
+        if import.model.name.len() > NAME_BYTES_MAX {
+            return Err(Failure::malformed(format!(
+                "invalid payload: the name of the model has more than {NAME_BYTES_MAX} bytes"
+            )));
         }
         let schema = match (import.converter, import.data_format) {
             (model::Converter::SampleData, format) => Schema::infer(&format.read(import.payload)?),

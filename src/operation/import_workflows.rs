@@ -26,7 +26,8 @@ pub(super) struct ImportWorkflows {
     model: ModelKey,
     mode: Result<ImportMode, Failure>,
     cycles: CyclePolicy,
-    definitions: Vec<Box<RawValue>>,
+    /// None if the member is missing.
+    definitions: Option<Vec<Box<RawValue>>>,
     /// Members of the request that nobody knows.
     unknown: Vec<String>,
 }
@@ -55,9 +56,7 @@ impl Operation for ImportWorkflows {
             },
             definitions: import
                 .workflows
-                .into_iter()
-                .map(ToOwned::to_owned)
-                .collect(),
+                .map(|given| given.into_iter().map(ToOwned::to_owned).collect()),
             unknown,
         })
     }
@@ -72,7 +71,8 @@ impl Operation for ImportWorkflows {
             warnings.push(format!("unknown member `{member}` is ignored"));
         }
         // What is wrong with them is reported only once the model is known to exist.
-        let given = self.definitions;
+        let is_given = self.definitions.is_some();
+        let given = self.definitions.unwrap_or_default();
         let mut reading_warnings = Vec::new();
         let read = reading(&cx, move || {
             let read = read(&given, compat, &mut reading_warnings);
@@ -81,6 +81,13 @@ impl Operation for ImportWorkflows {
         let (read, noted) = read.await??;
         warnings.extend(noted);
         let mode = self.mode?;
+        if !is_given && mode != ImportMode::Merge {
+            // A misspelled member is not to remove all workflows of a model.
+            return Err(Failure::new(
+                Code::BadRequest,
+                "`workflows` is missing; send an empty list to import none",
+            ));
+        }
         for attempt in 1.. {
             let definitions = cx.definitions(&self.model).await?;
             let workflows = read.clone()?;

@@ -83,6 +83,9 @@ pub(super) fn items(indexes: &[Index]) -> Vec<IndexState> {
     indexes.collect()
 }
 
+/// How long the path of an index may be. It is in an index of the database itself.
+const PATH_BYTES_MAX: usize = 1_024;
+
 /// An index is by scalars, or by the elements of a list of scalars.
 fn check(path: &Path, schema: &Schema) -> Result<(), Failure> {
     let refuse = |why: &str| {
@@ -91,7 +94,9 @@ fn check(path: &Path, schema: &Schema) -> Result<(), Failure> {
             format!("{path} {why}"),
         ))
     };
-    if schema.has_scalars_at(path) {
+    if path.to_string().len() > PATH_BYTES_MAX {
+        refuse("is too long to be indexed")
+    } else if schema.has_scalars_at(path) {
         Ok(())
     } else if schema.root.at(path).is_some() {
         refuse("has no scalar values to index")

@@ -33,7 +33,7 @@ use axum::{
     body::{Body, Bytes},
     extract::{RawPathParams, Request, rejection::RawPathParamsRejection},
     http::{HeaderMap, Method, StatusCode, Uri, header, request},
-    response::{IntoResponse as _, Response},
+    response::{IntoResponse as _, Redirect, Response},
     routing::{MethodFilter, MethodRouter, get},
 };
 use http_body::Body as _;
@@ -166,6 +166,8 @@ pub fn router(gateway: Gateway) -> Router {
     let context: Arc<str> = gateway.context.as_str().into();
     let all = all
         .nest("/docs", docs::routes())
+        // The assets of the page are relative to its path without a slash at the end.
+        .route("/docs/", get(async || Redirect::permanent("../docs")))
         .route(
             "/openapi.json",
             get(async move |request: Request| openapi::serve(&request, &context)),

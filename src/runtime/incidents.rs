@@ -392,19 +392,6 @@ impl Runtime {
         Err(Failure::new(Code::IncidentNotFound, message).with("incidentId", id))
     }
 
-    /// Has work done that was an incident until the last commit.
-    pub async fn resume_work(&self, tenant: &Tenant, work: &Work) -> Result<(), Failure> {
-        let storage = self.storage();
-        match work {
-            Work::Run(run) => {
-                storage.wake_run(tenant, RunId::new(*run)).await?;
-            }
-            Work::Timer(key) => storage.wake_timer(tenant, *key).await?,
-            Work::Producer(namespace, name) => storage.wake_producer(tenant, namespace, name),
-        }
-        Ok(())
-    }
-
     /// Ends the work of an incident, in the transaction of a session: a run is cancelled, a timer
     /// dropped, a producer stays as it is until it is written or enabled again.
     pub async fn cancel_work(

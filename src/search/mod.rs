@@ -69,7 +69,9 @@ pub enum Excess {
 /// Why a search is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    #[error("more than {limit} entities match; narrow the condition or raise the limit")]
+    #[error(
+        "more than {limit} entities match; narrow the condition, raise the limit, or search in the background"
+    )]
     TooMany { limit: usize },
     #[error("the sort keys of the matches take more than 64 MiB; narrow the condition")]
     KeysTooLarge,

@@ -1,8 +1,11 @@
 //! Reading an entity as it was at an instant.
 
+use tokio::time::timeout;
+
 use super::{
     Error, Storage,
     port::{TenantRow, Version},
+    snapshot::DISK_PATIENCE,
 };
 use crate::clock::{PointInTime, Timestamp};
 use crate::id::{EntityId, Tenant};
@@ -33,8 +36,9 @@ impl Storage {
     pub(super) async fn settle(&self, until: Timestamp) -> Result<(), Error> {
         let inner = &self.0;
         if !inner.database.is_shared() {
-            inner.instants.settle(until, inner.clock.now()).await;
-            return Ok(());
+            let settled = inner.instants.settle(until, inner.clock.now());
+            let settled = timeout(DISK_PATIENCE, settled).await;
+            return settled.map_err(|_| Error::Unavailable);
         }
         // Commits have ever later times, so up to the newest one everything is final.
         if until <= inner.applied.newest().at {

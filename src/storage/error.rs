@@ -90,6 +90,11 @@ pub enum Error {
         "the storage failed during the commit, so it is not known whether that happened; read before you repeat it"
     )]
     OutcomeUnknown,
+    #[error("{} cannot be used", .path.display())]
+    Unusable {
+        path: PathBuf,
+        source: std::io::Error,
+    },
     #[error("a file of the database could not be used")]
     Io(#[source] std::io::Error),
     #[error("the transaction was not committed")]
@@ -136,6 +141,7 @@ impl From<OpenError> for Error {
             OpenError::Incomplete => Self::Incomplete,
             OpenError::Migration(source) => Self::Migration(source),
             OpenError::Server(source) => Self::Server(source),
+            OpenError::Unusable { path, source } => Self::Unusable { path, source },
             OpenError::Io(error) => Self::Io(error),
             OpenError::Read(error) => error.into(),
         }
@@ -170,6 +176,7 @@ impl Coded for Error {
             | Self::Migration(_)
             | Self::Server(_)
             | Self::Database(_)
+            | Self::Unusable { .. }
             | Self::Io(_) => Code::ServerError,
         }
     }
@@ -236,6 +243,7 @@ impl Coded for Error {
             | Self::Database(_)
             | Self::Io(_)
             | Self::NotCommitted
+            | Self::Unusable { .. }
             | Self::Stopped => Properties::new(),
         }
     }

@@ -7,7 +7,7 @@ use super::{
     port::{RecordKey, RecordKind, Task, TaskKey, TaskLine, TaskRef},
     trouble::{Trouble, Work, key},
 };
-use crate::id::Tenant;
+use crate::id::{RunId, Tenant};
 use crate::telemetry::measure::IncidentKind;
 
 impl Storage {
@@ -45,8 +45,21 @@ impl Storage {
             .collect()
     }
 
+    /// Has work done that was an incident until the last commit. Of several processes, the one that
+    /// has it does it.
+    pub async fn wake_work(&self, tenant: &Tenant, work: &Work) -> Result<(), Error> {
+        match work {
+            Work::Run(run) => self.wake_run(tenant, RunId::new(*run)).await,
+            Work::Timer(key) => self.wake_timer(tenant, *key).await,
+            Work::Producer(namespace, name) => {
+                self.wake_producer(tenant, namespace, name);
+                Ok(())
+            }
+        }
+    }
+
     /// Has a timer looked at now.
-    pub async fn wake_timer(&self, tenant: &Tenant, key: i64) -> Result<(), Error> {
+    async fn wake_timer(&self, tenant: &Tenant, key: i64) -> Result<(), Error> {
         if let Some(row) = self.tenant_row(tenant).await? {
             let task = TaskRef {
                 line: TaskLine(row.0),
@@ -65,7 +78,7 @@ impl Storage {
     }
 
     /// Has a producer looked at now.
-    pub fn wake_producer(&self, tenant: &Tenant, namespace: &Arc<str>, name: &Arc<str>) {
+    fn wake_producer(&self, tenant: &Tenant, namespace: &Arc<str>, name: &Arc<str>) {
         let key = RecordKey::new(
             RecordKind::Producer,
             Arc::clone(namespace),

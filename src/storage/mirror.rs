@@ -74,15 +74,10 @@ pub(super) struct Mirrors {
 }
 
 impl Mirrors {
-    /// Begins with what is stored: tenants, and the namespaces of their records.
+    /// Begins with what is stored.
     pub(super) fn new(stored: &[(Tenant, Arc<str>)]) -> Self {
-        let names = stored.iter();
-        let names = names.filter_map(|(tenant, records)| MirrorName::of(tenant, records));
-        let mirrors = Self {
-            behind: Mutex::new(names.collect()),
-            has_changed: Notify::new(),
-        };
-        mirrors.has_changed.notify_one();
+        let mirrors = Self::default();
+        mirrors.note_all(stored);
         mirrors
     }
 
@@ -92,13 +87,28 @@ impl Mirrors {
 
     /// Takes note of a record that was committed.
     pub(super) fn put(&self, tenant: &Tenant, key: &RecordKey, record: Option<&Record>) {
-        if key.kind != RecordKind::Mirror || record.is_none() {
+        if record.is_some() {
+            self.note(tenant, key);
+        }
+    }
+
+    /// Takes note of a record that any process has committed or dropped.
+    pub(super) fn note(&self, tenant: &Tenant, key: &RecordKey) {
+        if key.kind != RecordKind::Mirror {
             return;
         }
         if let Some(name) = MirrorName::of(tenant, &key.namespace) {
             self.lock().insert(name);
             self.has_changed.notify_one();
         }
+    }
+
+    /// Takes note of what is stored: tenants, and the namespaces of their records.
+    pub(super) fn note_all(&self, stored: &[(Tenant, Arc<str>)]) {
+        let names = stored.iter();
+        let names = names.filter_map(|(tenant, records)| MirrorName::of(tenant, records));
+        self.lock().extend(names);
+        self.has_changed.notify_one();
     }
 
     pub(super) fn take(&self) -> HashSet<MirrorName> {

@@ -10,9 +10,21 @@ use super::{
 use crate::id::RunId;
 
 impl Storage {
-    /// The tables that are behind and were not taken yet.
+    /// The tables that are behind and were not taken yet, of those that this process writes. Each
+    /// is written by one, so that none puts an older row in the place of a newer one.
     pub fn take_mirrors(&self) -> HashSet<MirrorName> {
-        self.0.mirrors.take()
+        let mut behind = self.0.mirrors.take();
+        behind.retain(|name| {
+            let (tenant, namespace) = (name.tenant.as_str(), &*name.namespace);
+            self.has_share_of(&["mirror", tenant, namespace, &name.bundle])
+        });
+        behind
+    }
+
+    /// Looks again which tables are behind: others than before may be this process's to write.
+    pub async fn find_mirrors(&self) -> Result<(), Error> {
+        self.0.mirrors.note_all(&self.0.database.mirrors().await?);
+        Ok(())
     }
 
     /// Returns once there may be such.

@@ -13,13 +13,14 @@ use std::time::Duration;
 
 use tokio::{
     task::JoinHandle,
-    time::{Instant, MissedTickBehavior, interval, sleep_until},
+    time::{Instant, MissedTickBehavior, interval, sleep_until, timeout},
 };
 use tracing::{error, info, warn};
 
-use super::{Error, Storage, backend::Pulser, known_runs::AwaitingRun, port::Pulse};
+use super::{Error, Storage, backend::Pulser, known_runs::AwaitingRun, port::Pulse, trouble::Work};
 use crate::clock::Clock;
 use crate::entity::Sequence;
+use crate::id::Tenant;
 use crate::telemetry::{measure, nodes};
 
 /// How often the newest commit is asked for while nobody wants to know.
@@ -27,6 +28,9 @@ const INTERVAL: Duration = Duration::from_secs(1);
 
 /// How much time is at least between two notifications of other processes.
 const BETWEEN_NOTICES: Duration = Duration::from_millis(3);
+
+/// How long a pulse waits for an answer of the connections that read.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// By how much the clock of this machine may differ from that of the server, in microseconds, until
 /// it is reported.
@@ -74,13 +78,20 @@ impl Storage {
     }
 
     /// Takes over what a pulse has brought. With it comes which runs wait for entities, if many were
-    /// advanced, and whether nothing in memory is to be trusted.
-    fn apply(&self, pulse: Pulse, awaiting: Option<Vec<AwaitingRun>>, forgets_all: bool) {
+    /// advanced, and whether nothing in memory is to be trusted. Returns the work of incidents that
+    /// were closed: an operator may have asked another process for that.
+    fn apply(
+        &self,
+        pulse: Pulse,
+        awaiting: Option<Vec<AwaitingRun>>,
+        forgets_all: bool,
+    ) -> Vec<(Tenant, Work)> {
         let inner = &self.0;
         let mut applying = inner.applied.begin();
         let (newest, own) = (pulse.newest, self.node());
+        let mut closed = Vec::new();
         if !applying.is_news(newest.sequence) {
-            return;
+            return closed;
         }
         let woken = if let Some(moved) = pulse.moved {
             for id in &moved {
@@ -109,9 +120,13 @@ impl Storage {
             inner.usage.add(tenant, *bytes);
         }
         for (tenant, key, record) in &pulse.troubles {
+            let incident = inner.troubles.get(tenant, &key.name);
             inner.troubles.put(tenant, key, record.as_ref());
+            let incident = incident.filter(|trouble| trouble.is_incident() && record.is_none());
+            closed.extend(incident.map(|trouble| (tenant.clone(), trouble.work.clone())));
         }
         for (tenant, key) in &pulse.records {
+            inner.mirrors.note(tenant, key);
             inner.records.put(tenant, key, None, false);
             inner.watched.record_changed(tenant, key);
         }
@@ -136,7 +151,14 @@ impl Storage {
         for (tenant, topic) in pulse.topics {
             inner.topic_news.note(&tenant, topic);
         }
+        closed
     }
+}
+
+/// What a pulse asks the connections that read: everybody waits for a pulse, so none waits for long.
+async fn in_time<T, E: Into<Error>>(read: impl Future<Output = Result<T, E>>) -> Result<T, Error> {
+    let read = timeout(PATIENCE, read).await;
+    read.map_err(|_| Error::Unavailable)?.map_err(Into::into)
 }
 
 /// Says which commits are gone.
@@ -227,7 +249,7 @@ impl Heart {
             return;
         }
         let inner = &self.storage.0;
-        match inner.database.live_runs().await {
+        match in_time(inner.database.live_runs()).await {
             Ok(stored) => {
                 let _applying = inner.applied.begin();
                 inner.live_runs.replace(stored);
@@ -283,9 +305,17 @@ impl Heart {
         Ok(pulse)
     }
 
+    /// A process that was away for long catches up in parts.
     async fn try_pulse(&mut self) -> Result<(), Error> {
+        while self.try_part().await? {}
+        Ok(())
+    }
+
+    /// Whether there is more than what this has brought.
+    async fn try_part(&mut self) -> Result<bool, Error> {
         let known = self.storage.0.applied.newest();
         let mut pulse = self.timed_pulse(known.sequence).await?;
+        let has_more = pulse.has_more;
         if let Some(last) = pulse.lost {
             say_lost(last, known.sequence);
             self.forgets_all = true;
@@ -297,16 +327,19 @@ impl Heart {
         }
         if pulse.newest.sequence > known.sequence {
             if pulse.newest.revision != known.revision || self.forgets_all {
-                self.storage.reload_indexes().await?;
+                in_time(self.storage.reload_indexes()).await?;
             }
             self.runs_moved |= pulse.runs.as_ref().is_none_or(|runs| !runs.is_empty());
             let awaiting = match pulse.runs {
                 Some(_) => None,
-                None => Some(self.storage.0.database.runs_that_await().await?),
+                None => Some(in_time(self.storage.0.database.runs_that_await()).await?),
             };
-            self.storage.apply(pulse, awaiting, self.forgets_all);
+            let closed = self.storage.apply(pulse, awaiting, self.forgets_all);
             self.forgets_all = false;
+            for (tenant, work) in closed {
+                in_time(self.storage.wake_work(&tenant, &work)).await?;
+            }
         }
-        Ok(())
+        Ok(has_more)
     }
 }

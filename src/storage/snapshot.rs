@@ -15,7 +15,7 @@ use crate::id::{EntityId, ModelKey, StateName, Tenant, TransactionId};
 const SCAN_ROWS: i64 = 256;
 
 /// How long a read waits for what it has seen to be on the disk.
-const DISK_PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const DISK_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Everything a tenant had at one moment. It holds nothing open: history does not change, so any
 /// connection answers at any time.

@@ -1,9 +1,12 @@
 //! The documented JSON form of a workflow (`workflow-engine.md` §1 and §5).
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{self, MapAccess, Visitor},
+};
 use serde_json::value::RawValue;
 
 use super::{
@@ -73,7 +76,7 @@ pub struct WorkflowJson {
     pub(super) machine: Option<MachineJson>,
     /// The states by name.
     #[schemars(required)]
-    #[serde(default)]
+    #[serde(default, deserialize_with = "each_once")]
     pub(super) states: BTreeMap<Arc<str>, StateJson>,
     /// Any JSON object; stored and exported unchanged.
     #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
@@ -271,6 +274,35 @@ pub(super) struct ScheduleFunctionJson {
     pub(super) context: Option<Arc<str>>,
     #[serde(default, skip_serializing_if = "left_out::is_zero")]
     pub(super) response_timeout_ms: Option<i64>,
+}
+
+/// States by name, of which each is defined once: of two, one would be lost.
+fn each_once<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<Arc<str>, StateJson>, D::Error> {
+    struct States;
+
+    impl<'de> Visitor<'de> for States {
+        type Value = BTreeMap<Arc<str>, StateJson>;
+
+        fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+            to.write_str("an object of states")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut states = BTreeMap::new();
+            while let Some((name, state)) = map.next_entry::<Arc<str>, StateJson>()? {
+                if states.insert(Arc::clone(&name), state).is_some() {
+                    return Err(de::Error::custom(format!(
+                        "the state `{name}` is defined twice"
+                    )));
+                }
+            }
+            Ok(states)
+        }
+    }
+
+    deserializer.deserialize_map(States)
 }
 
 /// What an export omits. The signatures are required by serde.
@@ -595,6 +627,20 @@ mod tests {
             .into_iter()
             .filter_map(|(name, value)| Some((name.to_owned(), value?)));
         Value::Object(there.collect::<Map<_, _>>())
+    }
+
+    #[test]
+    fn a_state_is_defined_once() {
+        let read = |states: &str| {
+            let text = format!(r#"{{"name": "w", "initialState": "A", "states": {{{states}}}}}"#);
+            serde_json::from_str::<WorkflowJson>(&text).map(|json| json.states.len())
+        };
+        assert_eq!(read(r#""A": {}, "B": {}"#).expect("valid"), 2);
+        let error = read(r#""A": {}, "B": {}, "A": {}"#).expect_err("twice");
+        assert!(
+            error.to_string().contains("`A` is defined twice"),
+            "{error}"
+        );
     }
 
     fn name() -> impl Strategy<Value = String> {

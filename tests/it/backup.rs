@@ -209,11 +209,14 @@ async fn what_is_no_backup_replaces_nothing() {
     assert!(!done && reported.contains("exists already"), "{reported}");
     let nowhere = folder.join("none/of/these.db");
     let (done, reported) = run(&folder, &[], &["backup", text(&nowhere)]).await;
-    let expected = format!(
-        "the file {}.partial cannot be made: No such",
-        text(&nowhere)
-    );
+    let expected = format!("{}.partial cannot be used: No such", text(&nowhere));
     assert!(!done && reported.contains(&expected), "{reported}");
+    let (done, reported) = run(&folder, &[], &["backup", text(&folder)]).await;
+    assert!(!done && reported.contains("is a directory"), "{reported}");
+    let in_place = [("CYODA_SQLITE_PATH", text(&folder))];
+    let restore = ["restore", text(&good), "--replace"];
+    let (done, reported) = run(&folder, &in_place, &restore).await;
+    assert!(!done && reported.contains("is a directory"), "{reported}");
 
     let damaged = folder.join("damaged.db");
     let mut bytes = fs::read(&good).expect("readable");

@@ -499,7 +499,8 @@ fn health_readiness_and_metrics_answer_beside_threads_that_are_blocked() {
         folder.path(),
         None,
         &folder.path().join("none"),
-    );
+    )
+    .expect("no files");
     let config = interlock::app::config::Config::read(sources).expect("settings");
     let serving = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)

@@ -6,7 +6,7 @@ use std::{
     io::Write as _,
     path::{Path, PathBuf},
     process::{Command, Stdio},
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
 use serde_json::{Value, json};
@@ -115,6 +115,38 @@ async fn nothing_is_lost(connection: &Connection, model: &Value, made: &[String]
     assert!(entities.len() <= made.len() + refused, "{}", entities.len());
 }
 
+/// Reads of now and of an instant are answered, although nothing can be written.
+async fn reads_are_answered(connection: &Connection, model: &Value, id: &str) {
+    let now = humantime::format_rfc3339_millis(SystemTime::now()).to_string();
+    let reads = [
+        (
+            "EntityGetRequest",
+            json!({"entityId": id, "pointInTime": now}),
+        ),
+        ("EntityStatsGetRequest", json!({})),
+        ("EntityStatsGetRequest", json!({"pointInTime": now})),
+        ("EntityGetAllRequest", json!({"model": model})),
+        (
+            "EntityGetAllRequest",
+            json!({"model": model, "pointInTime": now}),
+        ),
+        (
+            "EntityChangesMetadataGetRequest",
+            json!({"entityId": id, "pointInTime": now}),
+        ),
+    ];
+    for (kind, asked) in reads {
+        let begun = Instant::now();
+        let (_, end) = connection.all(kind, asked.clone()).await;
+        assert_ne!(end["success"], false, "{kind} {asked}: {end}");
+        assert!(
+            begun.elapsed() < Duration::from_secs(1),
+            "{kind} {asked}: {:?}",
+            begun.elapsed()
+        );
+    }
+}
+
 fn database(server: &Server) -> PathBuf {
     server.folder().join(".local/share/interlock/interlock.db")
 }
@@ -145,6 +177,7 @@ async fn a_full_disk_refuses_writes_at_once_and_they_resume_when_there_is_room()
     })
     .await;
     assert_eq!(read(&connection, &made[0]).await["success"], true);
+    reads_are_answered(&connection, &model, &made[0]).await;
     assert!(says(&server, "the disk is full; make room"));
     for code in &codes {
         let is_known = ["STORAGE_UNAVAILABLE", "OUTCOME_UNKNOWN"].contains(&code.as_str());

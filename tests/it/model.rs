@@ -307,3 +307,34 @@ async fn real_records_load_as_a_model_and_as_entities() {
         assert_eq!(texts_as_one(found), texts_as_one(types), "{name}");
     }
 }
+
+#[tokio::test]
+async fn a_name_or_path_that_is_too_long_is_refused_and_other_writes_go_on() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    // Of random characters, so that it is not compressed.
+    let mut state = 1_u32;
+    let long: String = std::iter::repeat_with(|| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        char::from(b'a' + u8::try_from((state >> 24) % 26).expect("small"))
+    })
+    .take(6_000)
+    .collect();
+    let import = json!({"model": {"name": long, "version": 1}, "dataFormat": "JSON",
+        "converter": "SAMPLE_DATA", "payload": {"n": 1}});
+    assert_eq!(
+        connection.fails("EntityModelImportRequest", import).await,
+        "BAD_REQUEST"
+    );
+    let mut sample = json!({"n": 1});
+    sample[&long] = json!(1);
+    let model = locked_model(&connection, "doc", sample).await;
+    let indexes = json!({"model": model, "indexes": [{"path": format!("$.{long}")}]});
+    assert_eq!(
+        connection
+            .fails("EntityModelSetIndexesRequest", indexes)
+            .await,
+        "INVALID_FIELD_PATH"
+    );
+    create(&connection, &model, json!({"n": 2})).await;
+}

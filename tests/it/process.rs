@@ -1,6 +1,8 @@
 //! The process: starting, stopping, its command line and its listeners.
 
 use std::{
+    ffi::OsStr,
+    os::unix::{ffi::OsStrExt as _, fs::PermissionsExt as _},
     path::Path,
     process::Stdio,
     time::{Duration, Instant},
@@ -9,7 +11,7 @@ use std::{
 use serde_json::{Value, json};
 use tokio_stream::StreamExt as _;
 
-use crate::support::{Rest, Server, command};
+use crate::support::{Rest, Server, command, token::KEY};
 
 fn run(
     folder: &Path,
@@ -96,6 +98,8 @@ fn a_bad_setting_ends_the_start_with_its_name() {
         ("CYODA_CORS_ALLOWED_ORIGINS", "https://a.example/path"),
         ("INTERLOCK_CORS_ALLOWED_ORIGINS", "null"),
         ("CYODA_METRICS_REQUIRE_AUTH", "true"),
+        ("CYODA_CONTEXT_PATH", "/{*x}"),
+        ("CYODA_SQLITE_PATH", "/proc"),
     ] {
         let (code, _, error) = run(folder.path(), &[(name, value)], &[]);
         assert_eq!(code, Some(1), "{name}");
@@ -174,9 +178,100 @@ async fn settings_come_from_files_too() {
     let output = health.output().expect("runs");
     assert_eq!(output.status.code(), Some(1));
     assert!(
-        String::from_utf8_lossy(&output.stderr).contains("port 65000"),
+        String::from_utf8_lossy(&output.stderr).contains("127.0.0.1:65000"),
         "{output:?}"
     );
+}
+
+#[test]
+fn settings_that_cannot_be_read_end_the_start() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join(".env");
+    for text in ["CYODA_IAM_MODE: jwt\n", "CYODA_IAM_MODE=s3cr et\n"] {
+        std::fs::write(&file, text).expect("writable");
+        let (code, _, error) = run(folder.path(), &[], &[]);
+        assert!(code == Some(1) && error.contains(".env, line 1"), "{error}");
+        assert!(!error.contains("s3cr"), "{error}");
+    }
+    std::fs::write(&file, b"# \xff\n").expect("writable");
+    let (code, _, error) = run(folder.path(), &[], &[]);
+    let is_named = error.contains(".env cannot be read");
+    assert!(code == Some(1) && is_named, "{error}");
+    std::fs::remove_file(&file).expect("removable");
+    let output = command(folder.path(), &[])
+        .env("CYODA_SQLITE_PATH", OsStr::from_bytes(b"/tmp/\xff.db"))
+        .output()
+        .expect("runs");
+    let error = String::from_utf8_lossy(&output.stderr);
+    let is_named = error.contains("CYODA_SQLITE_PATH is not UTF-8");
+    assert!(output.status.code() == Some(1) && is_named, "{error}");
+    let jwt = [
+        ("CYODA_IAM_MODE", "jwt"),
+        ("CYODA_JWT_SIGNING_KEY", KEY),
+        ("CYODA_BOOTSTRAP_CLIENT_ID", "first"),
+        ("CYODA_BOOTSTRAP_CLIENT_SECRET", "secret"),
+        ("CYODA_BOOTSTRAP_TENANT_ID", ""),
+    ];
+    let (code, _, error) = run(folder.path(), &jwt, &[]);
+    let is_named = error.contains("CYODA_BOOTSTRAP_TENANT_ID must not be empty");
+    assert!(code == Some(1) && is_named, "{error}");
+}
+
+#[test]
+fn commands_warn_of_settings_that_they_do_not_know() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let misspelled = [("INTERLOCK_SQLITE_PTH", "/nowhere/x.db")];
+    let (code, _, error) = run(folder.path(), &misspelled, &["migrate"]);
+    let warned = error.contains("did you mean INTERLOCK_SQLITE_PATH?");
+    assert!(code == Some(0) && warned, "{error}");
+}
+
+#[test]
+fn what_is_not_a_database_is_named_and_left_as_it_is() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let words = folder.path().join("words");
+    std::fs::write(&words, "some words").expect("writable");
+    let inside = folder.path().join("a-folder");
+    std::fs::create_dir(&inside).expect("a folder");
+    for (path, expected) in [
+        (&words, "not an SQLite database"),
+        (&inside, "s a directory"),
+    ] {
+        let path = path.to_str().expect("text");
+        for command in [&[][..], &["migrate"]] {
+            let (code, _, error) = run(folder.path(), &[("CYODA_SQLITE_PATH", path)], command);
+            let is_named = error.contains(path) && error.contains(expected);
+            assert!(code == Some(1) && is_named, "{error}");
+        }
+    }
+    let names = std::fs::read_dir(folder.path()).expect("readable");
+    let names: Vec<_> = names
+        .map(|file| file.expect("a file").file_name())
+        .collect();
+    assert_eq!(names.len(), 2, "{names:?}");
+}
+
+#[test]
+fn a_database_is_readable_by_its_owner_only() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("some.db");
+    let settings = [("CYODA_SQLITE_PATH", path.to_str().expect("text"))];
+    let (code, _, error) = run(folder.path(), &settings, &["migrate"]);
+    assert_eq!(code, Some(0), "{error}");
+    let copy = folder.path().join("copy.db");
+    let (code, _, error) = run(
+        folder.path(),
+        &settings,
+        &["backup", copy.to_str().expect("text")],
+    );
+    assert_eq!(code, Some(0), "{error}");
+    for file in [path, copy] {
+        let mode = std::fs::metadata(&file)
+            .expect("there")
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o777, 0o600, "{}", file.display());
+    }
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! Work that several processes over one database share out, and take over from each other.
 
+mod elsewhere;
 mod runs;
 mod starts;
 

@@ -336,6 +336,10 @@ async fn imports_change_the_list_as_their_mode_says() {
             "BAD_REQUEST",
         ),
         (
+            json!({"model": model, "importMode": "REPLACE", "workflow": [ends_in("w", "A")]}),
+            "BAD_REQUEST",
+        ),
+        (
             json!({"model": {"name": "no", "version": 1}, "workflows": []}),
             "MODEL_NOT_FOUND",
         ),

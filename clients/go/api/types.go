@@ -187,8 +187,10 @@ type TaskState struct {
 	Progress   JSON       `json:"progress,omitempty"`
 	RunID      string     `json:"runId,omitempty"`
 	// `pending`, `running`, `completed`, `failed`, `cancelled` or `timed_out`.
-	Status  string `json:"status"`
-	Step    string `json:"step,omitempty"`
+	Status string `json:"status"`
+	Step   string `json:"step,omitempty"`
+	// Who has it. A worker that has pulled it is shown by every node, a member that was sent it by
+	// the node that drives its run.
 	TakenBy string `json:"takenBy,omitempty"`
 	TaskID  string `json:"taskId"`
 }

@@ -20,7 +20,7 @@ pub struct Import<'a> {
     pub allow_cycles: Option<bool>,
     #[serde(default, borrow)]
     #[schemars(with = "Vec<Definition>")]
-    pub workflows: Vec<&'a RawValue>,
+    pub workflows: Option<Vec<&'a RawValue>>,
 }
 
 #[derive(Deserialize, JsonSchema)]

@@ -36,7 +36,7 @@ impl Operation for RetryIncident {
             incident_id: self.0,
         };
         let done = cx.finish(session, closed, Vec::new()).await?;
-        runtime.resume_work(&tenant, &incident.work).await?;
+        cx.storage().wake_work(&tenant, &incident.work).await?;
         Ok(done)
     }
 }

@@ -149,9 +149,20 @@ impl Runtime {
         // Of each that is written: whether more came since.
         let mut at_work: HashMap<MirrorName, bool> = HashMap::new();
         let mut turns: HashMap<Tenant, Weak<Semaphore>> = HashMap::new();
+        let mut nodes = self.storage().sharing();
         loop {
             let begun: HashSet<MirrorName> = tokio::select! {
                 () = stop.cancelled() => return,
+                now = self.nodes_changed(&nodes) => {
+                    match self.storage().find_mirrors().await {
+                        Ok(()) => nodes = now,
+                        Err(error) => {
+                            warn!(%error, "the tables of other processes that show runs are looked for again");
+                            sleep(PAUSE_FIRST).await;
+                        }
+                    }
+                    continue;
+                }
                 () = self.storage().mirrors_changed() => self.storage().take_mirrors(),
                 Some(ended) = tasks.join_next(), if !tasks.is_empty() => match ended {
                     Ok(name) => {
@@ -243,6 +254,8 @@ impl Runtime {
                 });
             }
             is_up_to_date = false;
+            // What is written is at least as new as the records say.
+            self.storage().refresh().await?;
             let turn = turns.acquire().await;
             let written = self.write_page(tenant, mirror.as_ref(), page, at).await;
             drop(turn);

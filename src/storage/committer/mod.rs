@@ -48,8 +48,6 @@ pub(super) struct Committer {
     next: i64,
     /// The newest row of `entity`; known once the database has been asked.
     newest_entity: Option<EntityRow>,
-    /// The newest row of `task`, likewise.
-    newest_task: Option<i64>,
     /// The newest row of `topic`, likewise.
     newest_topic: Option<TopicRow>,
     /// How often what batches are validated by was changed, as of the commit before the next.
@@ -97,7 +95,6 @@ impl Committer {
             next: newest.sequence.0 + 1,
             revision: newest.revision,
             newest_entity: None,
-            newest_task: None,
             newest_topic: None,
             // What comes first learns the time of the server, and what was committed since the start.
             is_behind: is_shared,
@@ -231,7 +228,7 @@ impl Committer {
             if let Some(validated) = validated {
                 refuse_all(self.give_up(validated), &Error::Unavailable);
             }
-            let _ = self.recover(&[], &failure, &mut |_| {}).await;
+            let _ = self.recover(&[], None, &failure, &mut |_| {}).await;
             return None;
         }
         let validated = validated?;

@@ -1,6 +1,6 @@
 //! Changes of models.
 
-use tracing::warn;
+use tracing::{error, warn};
 
 use super::{Committer, answer, answer_early, validation};
 use crate::clock::Timestamp;
@@ -8,7 +8,7 @@ use crate::entity::Sequence;
 use crate::storage::{
     Error,
     draft::{self, Committed, ModelChange},
-    port::{CommitRow, ModelCommit},
+    port::{Cause, CommitRow, ModelCommit},
     submission::Submission,
     validate,
 };
@@ -32,6 +32,12 @@ impl Committer {
                     break Ok(committed);
                 }
                 Ok(None) => self.is_behind = true,
+                Err(
+                    error @ (Error::Unavailable
+                    | Error::OutcomeUnknown
+                    | Error::NotCommitted
+                    | Error::Stopped),
+                ) => break Err(error),
                 // What it was refused by may be what another process has changed since.
                 Err(error) => {
                     let refused = [(submission, error)];
@@ -92,10 +98,15 @@ impl Committer {
         match writer.change_model(&commit).await {
             Ok(true) => {}
             Ok(false) => return Ok(None),
+            Err(Error::Database(error)) if error.cause() == Cause::Rejected => {
+                error!(%error, "the database rejected a change of a model that was validated");
+                return Err(Error::NotCommitted);
+            }
             Err(Error::Database(error)) => {
                 let mut answer_failed = |error| answer_early(reply, error);
                 let commits = std::slice::from_ref(&commit.commit);
-                self.recover(commits, &error, &mut answer_failed).await?;
+                self.recover(commits, Some(at), &error, &mut answer_failed)
+                    .await?;
             }
             Err(error) => return Err(error),
         }

@@ -100,7 +100,6 @@ impl Committer {
     fn follow(&mut self) {
         let newest = self.storage.0.applied.newest();
         self.newest_entity = None;
-        self.newest_task = None;
         self.newest_topic = None;
         // What was not written may have been given later positions.
         self.next = newest.sequence.0 + 1;

@@ -6,6 +6,7 @@ use tokio::time::{Interval, MissedTickBehavior};
 use tracing::{error, info, warn};
 
 use super::{Committer, answer, answer_early, flight::Validated, refuse_all};
+use crate::clock::Timestamp;
 use crate::storage::{
     Error,
     backend::Writer,
@@ -56,7 +57,7 @@ impl Committer {
     pub(super) async fn refuse_if_damaged(&mut self) {
         if self.storage.0.database.is_damaged() {
             let failure = Failure::new(Cause::Damaged, "a damaged page was found at the start");
-            let _ = self.recover(&[], &failure, &mut |_| {}).await;
+            let _ = self.recover(&[], None, &failure, &mut |_| {}).await;
         }
     }
 
@@ -65,7 +66,7 @@ impl Committer {
         let in_place = self.writer.as_ref().and_then(Writer::in_place);
         if let Some(Err(failure)) = in_place {
             self.land().await;
-            let _ = self.recover(&[], &failure, &mut |_| {}).await;
+            let _ = self.recover(&[], None, &failure, &mut |_| {}).await;
         }
     }
 
@@ -89,7 +90,7 @@ impl Committer {
             error!(error = %failure, "the database rejected a batch that was validated");
             return Err(failure.into());
         }
-        let commits = &validated.rows.batch.commits;
+        let (commits, stamped) = (&validated.rows.batch.commits, Some(validated.stamped));
         let survivors = &mut validated.survivors;
         let mut answer_failed = |error: Error| {
             for survivor in survivors.iter_mut() {
@@ -101,14 +102,17 @@ impl Committer {
                 answer_early(&mut survivor.submission.reply, again);
             }
         };
-        self.recover(commits, &failure, &mut answer_failed).await
+        self.recover(commits, stamped, &failure, &mut answer_failed)
+            .await
     }
 
     /// Refuses writes until the database can be used again, then says whether the commits are
-    /// there. Who waits for them is answered within a few seconds.
+    /// there. Who waits for them is answered within a few seconds. If they are known to be rolled
+    /// back, no read waits for what was `stamped`.
     pub(super) async fn recover(
         &mut self,
         commits: &[CommitRow],
+        stamped: Option<Timestamp>,
         failure: &Failure,
         answer_failed: AnswerFailed<'_>,
     ) -> Result<(), Error> {
@@ -135,6 +139,9 @@ impl Committer {
         );
         let mut is_answered = cause.is_rolled_back() || cause == Cause::Misplaced;
         if cause.is_rolled_back() {
+            if let Some(stamped) = stamped {
+                storage.0.instants.finish(stamped);
+            }
             answer_failed(Error::Unavailable);
         } else if is_answered {
             answer_failed(Error::OutcomeUnknown);

@@ -1,6 +1,6 @@
 //! The rows of a batch, unit by unit.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, ops::RangeFrom, sync::Arc};
 
 use foldhash::HashMap;
 
@@ -19,6 +19,15 @@ use crate::storage::{
     task::TaskChange,
     validate::NewDelta,
 };
+
+/// How many bits of the key of a task number it within its position: a version has fewer timers.
+const TASK_BITS: u32 = 16;
+
+/// The keys of the tasks of a unit whose first position that is. No key is given twice, also after
+/// its task is done: other processes may still know the task that had it.
+const fn task_keys(first: Position) -> RangeFrom<i64> {
+    (first.0 << TASK_BITS)..
+}
 
 /// What a batch writes, and what is made known of it beside the units.
 #[derive(Debug, Default)]
@@ -152,8 +161,9 @@ impl Committer {
             .extend(freed.map(|removal| Freed(removal.base.row.0)));
         draft::add_message_rows(draft, tenant, committed, batch);
         draft::add_record_rows(&draft.records, tenant, committed, batch);
-        self.runs(tenant, draft, first, rows).await?;
-        self.tasks(tenant, draft, &written, rows);
+        let mut keys = task_keys(first);
+        self.runs(tenant, draft, first, &mut keys, rows).await?;
+        self.tasks(tenant, draft, &written, &mut keys, rows);
         Ok(tenant)
     }
 
@@ -163,6 +173,7 @@ impl Committer {
         tenant: TenantRow,
         draft: &Draft,
         first: Position,
+        keys: &mut RangeFrom<i64>,
         rows: &mut Rows,
     ) -> Result<(), Error> {
         let mut names = Vec::with_capacity(draft.runs.len());
@@ -171,17 +182,17 @@ impl Committer {
         }
         draft::add_run_rows(draft, tenant, &names, first, &mut rows.batch);
         for write in &draft.runs {
-            let Some(due) = write.due else { continue };
-            let newest = self.newest_task.get_or_insert(0);
-            *newest += 1;
+            let Some((due, key)) = write.due.zip(keys.next()) else {
+                continue;
+            };
             rows.batch.timers.push(RunTimer {
-                k: *newest,
+                k: key,
                 due: due.micros(),
                 t: tenant.0,
                 r: write.id.number(),
                 kind: TaskKind::Run.code(),
             });
-            rows.noted.push(Noted::of_run(tenant, due, *newest));
+            rows.noted.push(Noted::of_run(tenant, due, key));
         }
         Ok(())
     }
@@ -198,10 +209,11 @@ impl Committer {
 
     /// Adds the changes of tasks; of several of one name the last counts.
     fn tasks(
-        &mut self,
+        &self,
         tenant: TenantRow,
         draft: &Draft,
         written: &HashMap<EntityId, EntityRow>,
+        keys: &mut RangeFrom<i64>,
         rows: &mut Rows,
     ) {
         let mut puts = BTreeMap::new();
@@ -218,14 +230,11 @@ impl Committer {
                 }
             }
         }
-        for task in puts.into_values() {
-            let Some(entity) = written.get(&task.entity) else {
-                continue;
-            };
-            let newest = self.newest_task.get_or_insert(0);
-            *newest += 1;
+        let puts = puts.into_values();
+        let written = puts.filter_map(|task| Some((task, written.get(&task.entity)?)));
+        for ((task, entity), key) in written.zip(keys) {
             rows.batch.tasks.push(TaskRow {
-                k: *newest,
+                k: key,
                 due: task.due.micros(),
                 t: tenant.0,
                 e: entity.0,
@@ -235,7 +244,7 @@ impl Committer {
                 // Others would take it as soon as it is there.
                 owner: (!task.kind.waits()).then_some(self.storage.node().0),
             });
-            rows.noted.extend(Noted::of(tenant, task, *newest));
+            rows.noted.extend(Noted::of(tenant, task, key));
         }
     }
 

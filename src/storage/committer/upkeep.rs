@@ -1,12 +1,13 @@
 //! What is done between two batches and is not a commit.
 
-use tracing::warn;
+use tracing::{error, warn};
 
 use super::{Committer, answer_early};
+use crate::clock::Timestamp;
 use crate::storage::{
     Error,
     chore::{Chore, Reply},
-    port::{KeptUp, Upkeep},
+    port::{Cause, KeptUp, Upkeep},
 };
 
 impl Committer {
@@ -19,7 +20,7 @@ impl Committer {
                 let storage = self.storage.clone();
                 let instants = &storage.0.instants;
                 let at = upkeep.outcome().map(|_| instants.stamp(storage.now(), 1));
-                let written = self.try_keep_up(&upkeep, &mut reply).await;
+                let written = self.try_keep_up(&upkeep, at, &mut reply).await;
                 self.end_turn().await;
                 if let Some(at) = at {
                     instants.finish(at);
@@ -37,7 +38,12 @@ impl Committer {
         }
     }
 
-    async fn try_keep_up(&mut self, upkeep: &Upkeep, reply: &mut Reply<u64>) -> Result<u64, Error> {
+    async fn try_keep_up(
+        &mut self,
+        upkeep: &Upkeep,
+        at: Option<Timestamp>,
+        reply: &mut Reply<u64>,
+    ) -> Result<u64, Error> {
         if let Upkeep::ForgetRuns { runs, .. } = upkeep {
             // From here on a unit that has read one of them gets a conflict.
             self.storage.0.runs.removed(runs);
@@ -67,13 +73,18 @@ impl Committer {
                     self.is_behind = true;
                     self.take_turn().await;
                 }
+                Err(failure) if failure.cause() == Cause::Rejected => {
+                    error!(error = %failure, "the database rejected what is no commit of units");
+                    return Err(Error::NotCommitted);
+                }
                 Err(failure) => {
                     let mut answer_failed = |error| answer_early(reply, error);
                     // The others can be done again, so it does not matter whether they were written.
                     let is_once = matches!(upkeep, Upkeep::Identities { .. });
                     let commit = link.as_ref().filter(|_| is_once).map(|link| &link.commit);
                     let commits = commit.map_or(&[][..], std::slice::from_ref);
-                    self.recover(commits, &failure, &mut answer_failed).await?;
+                    self.recover(commits, at, &failure, &mut answer_failed)
+                        .await?;
                     break 0;
                 }
             }

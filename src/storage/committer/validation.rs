@@ -22,9 +22,6 @@ impl Committer {
         if self.newest_entity.is_none() {
             self.newest_entity = Some(self.storage.0.database.newest_entity().await?);
         }
-        if self.newest_task.is_none() {
-            self.newest_task = Some(self.storage.0.database.newest_task().await?);
-        }
         let drafts = || batch.iter().map(|submission| &*submission.draft);
         let mut view = View {
             taken: taken(&self.storage, drafts()).await?,

@@ -100,7 +100,7 @@ pub enum CopyError {
         "`{table}` is not the same on both sides, so the copy cannot be used; empty the target and copy again"
     )]
     Differs { table: &'static str },
-    #[error("the file {} cannot be made", .path.display())]
+    #[error("{} cannot be used", .path.display())]
     Unusable { path: PathBuf, source: io::Error },
     #[error("a file could not be used")]
     Io(#[from] io::Error),
@@ -114,6 +114,7 @@ impl From<OpenError> for CopyError {
     fn from(error: OpenError) -> Self {
         match error {
             OpenError::InUse(path) => Self::InUse(path),
+            OpenError::Unusable { path, source } => Self::Unusable { path, source },
             OpenError::Io(error) => Self::Io(error),
             other @ (OpenError::NotMigrated
             | OpenError::Incomplete

@@ -135,6 +135,11 @@ pub(in crate::storage) enum OpenError {
     /// A server cannot be used; the error says what to do about it.
     #[error(transparent)]
     Server(Source),
+    #[error("{} cannot be used", .path.display())]
+    Unusable {
+        path: PathBuf,
+        source: std::io::Error,
+    },
     #[error("a file of the database could not be used")]
     Io(#[from] std::io::Error),
     #[error(transparent)]

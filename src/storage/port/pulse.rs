@@ -26,6 +26,8 @@ pub(in crate::storage) struct Pulse {
     /// The newest commit that is there of those this process knows of, if later ones are not: the
     /// server lacks what another one had acknowledged.
     pub(in crate::storage) lost: Option<Sequence>,
+    /// Whether there are later commits.
+    pub(in crate::storage) has_more: bool,
 }
 
 impl Pulse {
@@ -42,6 +44,7 @@ impl Pulse {
             identities: false,
             now,
             lost: None,
+            has_more: false,
         }
     }
 }

@@ -42,6 +42,9 @@ const CHANNEL: &str = "interlock";
 /// How many entities or advances of runs are named; if there are more, none is.
 const MOVED_MAX: usize = 4_096;
 
+/// How many positions are read at once: what they hold is in memory together, and is read in time.
+const POSITIONS_MAX: i64 = 50_000;
+
 /// How many tenants are known by their rows.
 const TENANTS_MAX: usize = 100_000;
 
@@ -94,6 +97,7 @@ struct PulseRow {
     at: i64,
     rev: i64,
     server: Option<i64>,
+    last: i64,
     now: i64,
     moved: Vec<Uuid>,
     runs: Vec<String>,
@@ -102,7 +106,7 @@ struct PulseRow {
     news_of: Vec<i64>,
 }
 
-from_row_of! { PgRow, PulseRow { seq, at, rev, server, now, moved, runs, advances, news, news_of } }
+from_row_of! { PgRow, PulseRow { seq, at, rev, server, last, now, moved, runs, advances, news, news_of } }
 
 impl NewestRow {
     fn newest(&self) -> Newest {
@@ -197,7 +201,10 @@ impl Pulser {
 
     async fn ask_all(&mut self, since: Sequence) -> Result<Pulse, Failure> {
         let limit = i64::try_from(MOVED_MAX + 1).unwrap_or(i64::MAX);
-        let asked = sqlx::query_as(PULSE).bind(since.0).bind(limit);
+        let asked = sqlx::query_as(PULSE)
+            .bind(since.0)
+            .bind(limit)
+            .bind(POSITIONS_MAX);
         let row: PulseRow = asked.fetch_one(self.connection().await?).await?;
         let lost = self.lost(row.server, since).await?;
         if lost.is_some() {
@@ -263,6 +270,7 @@ impl Pulser {
             identities: news.identities,
             now: Timestamp::from_micros(row.now),
             lost,
+            has_more: row.last > row.seq,
         })
     }
 

@@ -96,8 +96,9 @@ fn cause_of(error: &sqlx::Error) -> Cause {
 /// What a code of `PostgreSQL` means.
 fn of_server(code: &str) -> Cause {
     match code.get(..2) {
-        // Values, constraints, and statements that do not fit the tables.
-        Some("22" | "23" | "42") => Cause::Rejected,
+        // Values, constraints, statements that do not fit the tables, and what is too long for an
+        // index.
+        Some("22" | "23" | "42" | "54") => Cause::Rejected,
         Some("53") => Cause::Full,
         Some(_) | None => Cause::Away,
     }

@@ -2,6 +2,7 @@
 
 use std::{
     fs, io,
+    os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -10,7 +11,7 @@ use sqlx::{ConnectOptions as _, Connection as _, migrate::MigrateError};
 use sqlx_sqlite::{SqliteConnectOptions, SqliteConnection};
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::{MIGRATIONS, lock, pages, place};
+use super::{MIGRATIONS, MODE, lock, pages, place};
 use crate::clock::Timestamp;
 use crate::entity::Sequence;
 use crate::id::TransactionId;
@@ -40,8 +41,9 @@ pub(in crate::storage) async fn back_up(
     progress: Progress<'_>,
 ) -> Result<Copied, CopyError> {
     let from = file(settings)?;
-    if !from.is_file() {
-        return Err(CopyError::Absent(from.clone()));
+    check_is_file(from)?;
+    if to.is_dir() {
+        return Err(unusable(to)(io::ErrorKind::IsADirectory.into()));
     }
     if to.exists() {
         return Err(CopyError::Exists(to.to_owned()));
@@ -66,9 +68,7 @@ pub(in crate::storage) async fn restore(
     progress: Progress<'_>,
 ) -> Result<(Copied, Option<PathBuf>), CopyError> {
     let named = file(settings)?;
-    if !from.is_file() {
-        return Err(CopyError::Absent(from.to_owned()));
-    }
+    check_is_file(from)?;
     let _lock = lock(&settings.place)?;
     // The setting may name a link, and the log is beside the file itself.
     let to = &named.canonicalize().unwrap_or_else(|_| named.clone());
@@ -102,6 +102,23 @@ fn file(settings: &Settings) -> Result<&PathBuf, CopyError> {
     }
 }
 
+/// Fails if there is no file of that name, or it cannot be used.
+fn check_is_file(path: &Path) -> Result<(), CopyError> {
+    match fs::File::open(path).and_then(|file| file.metadata()) {
+        Ok(file) if file.is_dir() => Err(unusable(path)(io::ErrorKind::IsADirectory.into())),
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(CopyError::Absent(path.to_owned()))
+        }
+        Err(error) => Err(unusable(path)(error)),
+    }
+}
+
+fn unusable(path: &Path) -> impl FnOnce(io::Error) -> CopyError {
+    let path = path.to_owned();
+    |source| CopyError::Unusable { path, source }
+}
+
 /// A file beside another, of its name with something added.
 fn beside(path: &Path, added: &str) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
@@ -121,10 +138,12 @@ async fn copy(from: &Path, to: &Path, progress: Progress<'_>) -> Result<(), Copy
     let bytes: i64 = sqlx::query_scalar(BYTES).fetch_one(&mut source).await?;
     let total = u64::try_from(bytes).unwrap_or_default();
     // `SQLite` fills an empty file, too, and says less about one that cannot be made.
-    fs::File::create_new(to).map_err(|source| CopyError::Unusable {
-        path: to.to_owned(),
-        source,
-    })?;
+    let made = fs::OpenOptions::new()
+        .create_new(true)
+        .write(true)
+        .mode(MODE)
+        .open(to);
+    made.map_err(unusable(to))?;
     let copied = {
         let target = to.to_string_lossy();
         let copying = sqlx::query(INTO).bind(target.as_ref()).execute(&mut source);

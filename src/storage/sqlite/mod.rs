@@ -33,7 +33,9 @@ mod upkeep;
 mod writer;
 
 use std::{
-    fs::{File, OpenOptions},
+    fs::{self, File, OpenOptions},
+    io::{self, Read as _},
+    os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
     sync::{
         LazyLock,
@@ -67,6 +69,13 @@ pub(super) use writer::Writer;
 static MIGRATIONS: LazyLock<Migrator> =
     LazyLock::new(|| migrator(include!(concat!(env!("OUT_DIR"), "/migrations_sqlite.rs"))));
 
+/// How every file of this kind of database begins.
+const HEADER: &[u8] = b"SQLite format 3\0";
+const HEADER_BYTES: u64 = HEADER.len() as u64;
+
+/// The mode of files: only their owner reads and writes them.
+const MODE: u32 = 0o600;
+
 /// How many connections read from a file.
 const READERS: u32 = 4;
 
@@ -96,7 +105,9 @@ pub(super) struct Sqlite {
 
 impl Sqlite {
     pub(super) async fn open(settings: &Settings) -> Result<(Self, Newest), OpenError> {
+        check_header(&settings.place)?;
         let lock = lock(&settings.place)?;
+        make_file(&settings.place)?;
         let mut options = options(settings);
         let (mut placement, mut damaged) = (None, false);
         let reads = match &settings.place {
@@ -145,7 +156,9 @@ impl Sqlite {
     }
 
     pub(super) async fn migrate(settings: &Settings) -> Result<(), OpenError> {
+        check_header(&settings.place)?;
         let _lock = lock(&settings.place)?;
+        make_file(&settings.place)?;
         let mut connection = options(settings).connect().await?;
         MIGRATIONS.run(&mut connection).await?;
         connection.close().await?;
@@ -272,22 +285,64 @@ fn lock(place: &DatabaseLocation) -> Result<Option<File>, OpenError> {
     let DatabaseLocation::File(path) = place else {
         return Ok(None);
     };
+    if path.is_dir() {
+        return Err(unusable(path)(io::ErrorKind::IsADirectory.into()));
+    }
     if let Some(folder) = path
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty())
     {
-        std::fs::create_dir_all(folder)?;
+        fs::create_dir_all(folder).map_err(unusable(folder))?;
     }
+    let lock = lock_path(path);
     let file = OpenOptions::new()
         .create(true)
         .truncate(false)
         .write(true)
-        .open(lock_path(path))?;
+        .mode(MODE)
+        .open(&lock)
+        .map_err(unusable(&lock))?;
     match file.try_lock() {
         Ok(()) => Ok(Some(file)),
-        Err(std::fs::TryLockError::WouldBlock) => Err(OpenError::InUse(path.clone())),
-        Err(std::fs::TryLockError::Error(error)) => Err(error.into()),
+        Err(fs::TryLockError::WouldBlock) => Err(OpenError::InUse(path.clone())),
+        Err(fs::TryLockError::Error(error)) => Err(error.into()),
     }
+}
+
+fn unusable(path: &Path) -> impl FnOnce(io::Error) -> OpenError {
+    let path = path.to_owned();
+    |source| OpenError::Unusable { path, source }
+}
+
+/// Fails if there is a file that is not a database, beside which nothing is made then.
+fn check_header(place: &DatabaseLocation) -> Result<(), OpenError> {
+    let DatabaseLocation::File(path) = place else {
+        return Ok(());
+    };
+    let mut header = Vec::with_capacity(HEADER.len());
+    match File::open(path).and_then(|file| file.take(HEADER_BYTES).read_to_end(&mut header)) {
+        Ok(_) if header.is_empty() || header == HEADER => Ok(()),
+        Ok(_) => Err(unusable(path)(io::Error::other(
+            "it is not an SQLite database, or its first page is damaged",
+        ))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(unusable(path)(error)),
+    }
+}
+
+/// Makes the file of a new database, which only its owner may read: it may hold keys. What `SQLite`
+/// makes beside it has the same mode.
+fn make_file(place: &DatabaseLocation) -> Result<(), OpenError> {
+    let DatabaseLocation::File(path) = place else {
+        return Ok(());
+    };
+    let made = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .mode(MODE)
+        .open(path);
+    made.map(drop).map_err(unusable(path))
 }
 
 fn lock_path(path: &Path) -> PathBuf {
@@ -355,12 +410,12 @@ mod tests {
         connection.execute(sorter).await.expect("a table");
         for folder in ["", "batch/", "sorter/"] {
             let folder = format!("src/storage/sqlite/sql/{folder}");
-            for file in std::fs::read_dir(folder).expect("readable") {
+            for file in fs::read_dir(folder).expect("readable") {
                 let path = file.expect("readable").path();
                 if path.is_dir() || path.ends_with("sorter/create.sql") {
                     continue;
                 }
-                let sql = std::fs::read_to_string(&path).expect("readable");
+                let sql = fs::read_to_string(&path).expect("readable");
                 if let Err(error) = connection.prepare(AssertSqlSafe(sql).into_sql_str()).await {
                     panic!("{}: {error}", path.display());
                 }
@@ -436,7 +491,7 @@ mod tests {
             .expect("opens");
         let mut connection = database.reads.acquire().await.expect("a connection");
         for name in ["scan_page", "scan_page_with_lifecycle"] {
-            let sql = std::fs::read_to_string(format!("src/storage/sqlite/sql/{name}.sql"));
+            let sql = fs::read_to_string(format!("src/storage/sqlite/sql/{name}.sql"));
             let plan = format!("explain query plan {}", sql.expect("readable"));
             let rows: Vec<(i64, i64, i64, String)> = sqlx::query_as(AssertSqlSafe(plan))
                 .fetch_all(&mut *connection)

@@ -3607,6 +3607,10 @@ export interface TaskState {
   /** `pending`, `running`, `completed`, `failed`, `cancelled` or `timed_out`. */
   status: string;
   step?: string;
+  /**
+   * Who has it. A worker that has pulled it is shown by every node, a member that was sent it by
+   * the node that drives its run.
+   */
   takenBy?: string;
   taskId: string;
 }

@@ -1,8 +1,9 @@
--- The newest commit, the time of the server, and what was changed after another one: entities that
+-- A commit, the time of the server, and what was changed from another one up to it: entities that
 -- were there before, runs with what they wait for, whether they have ended and who drives them, and
--- what commits say of other things, and which commits those are. Lists
--- that are full are not whole.
-select h.seq, h.at, h.rev, h.server,
+-- what commits say of other things, and which commits those are. Lists that are full are not whole.
+-- The commit is the newest one, or one before it if so many positions are more than are read at
+-- once.
+select h.seq, h.at, h.rev, h.server, h.last,
   (extract(epoch from clock_timestamp()) * 1000000)::bigint as now,
   array(
     select en.id from version v join entity en on en.e = v.e
@@ -34,4 +35,12 @@ select h.seq, h.at, h.rev, h.server,
     where c.seq > $1::bigint and c.seq <= h.seq and c.news is not null
     order by c.seq
   ) as news_of
-from (select seq, at, rev, server from "commit" order by seq desc limit 1) h
+from (
+  select c.seq, c.at, c.rev, c.server, newest.seq as last
+  from (select seq from "commit" order by seq desc limit 1) newest
+  join "commit" c on c.seq = coalesce(
+    (select seq from "commit" where seq > $1::bigint and seq <= $1::bigint + $3::bigint order by seq desc limit 1),
+    (select seq from "commit" where seq > $1::bigint order by seq limit 1),
+    newest.seq
+  )
+) h

@@ -4140,6 +4140,10 @@ class TaskState(TypedDict):
     """`pending`, `running`, `completed`, `failed`, `cancelled` or `timed_out`."""
     step: NotRequired[str]
     takenBy: NotRequired[str]
+    """Who has it. A worker that has pulled it is shown by every node, a member that was sent it
+    by
+    the node that drives its run.
+    """
     taskId: str
 
 

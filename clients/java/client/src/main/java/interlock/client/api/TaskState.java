@@ -10,6 +10,8 @@ import org.jspecify.annotations.Nullable;
  *
  * @param attempt The delivery, from 1; 0 before the first.
  * @param status <code>pending</code>, <code>running</code>, <code>completed</code>, <code>failed</code>, <code>cancelled</code> or <code>timed_out</code>.
+ * @param takenBy Who has it. A worker that has pulled it is shown by every node, a member that was sent it by
+ * the node that drives its run.
  */
 public record TaskState(
         long attempt,

@@ -1,0 +1,154 @@
+//! What one process does, and another one has to know of.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::{LIVE, becomes, node, node_with, timed};
+use crate::support::{
+    Connection, PATIENCE, Rest, Server, backend, code, create, database::Database, governed_model,
+    locked_model,
+};
+
+/// Two processes over a database.
+async fn two(settings: &[(&str, &str)]) -> (Database, [Server; 2]) {
+    let database = Database::new(backend::migrate);
+    let url = database.url();
+    let nodes = [node_with(&url, settings), node_with(&url, settings)];
+    becomes(&database, LIVE, "2", PATIENCE).await;
+    (database, nodes)
+}
+
+async fn incidents(connection: &Connection) -> Vec<Value> {
+    let found = connection.ok("IncidentsGetRequest", json!({})).await;
+    found["items"].as_array().expect("a list").clone()
+}
+
+/// Asks until there is an answer that is wanted.
+async fn until<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>) -> T {
+    let asking = async {
+        loop {
+            if let Some(found) = ask().await {
+                return found;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    let found = tokio::time::timeout(PATIENCE, asking).await;
+    found.unwrap_or_else(|_| panic!("never: {what}"))
+}
+
+#[tokio::test]
+async fn a_timer_never_has_the_key_of_one_that_is_gone() {
+    const KEY: &str = "select k from task";
+    let (database, nodes) = two(&[]).await;
+    let (here, other) = (nodes[0].connect().await, nodes[1].connect().await);
+    let workflow = json!({"version": "1", "name": "short", "initialState": "A", "states": {
+        "A": {"transitions": [
+            {"name": "STOP", "next": "C", "manual": true},
+            {"name": "GO", "next": "B", "manual": false, "schedule": {"delayMs": 3_000}},
+        ]},
+        "B": {"transitions": []},
+        "C": {"transitions": []},
+    }});
+    let short = governed_model(&here, "short", json!({"n": 1}), workflow).await;
+    let long = timed(&here, Duration::from_hours(1)).await;
+    let plain = locked_model(&here, "plain", json!({"n": 1})).await;
+    let first = create(&here, &short, json!({"n": 1})).await;
+    let key: i64 = database.execute(KEY).parse().expect("a key");
+    let stop = json!({"entityId": first, "transition": "STOP"});
+    here.ok("EntityTransitionRequest", stop).await;
+    create(&other, &plain, json!({"n": 1})).await;
+    create(&here, &long, json!({"n": 1})).await;
+    let later: i64 = database.execute(KEY).parse().expect("a key");
+    assert!(later > key, "{later} after {key}");
+}
+
+#[tokio::test]
+async fn an_incident_that_is_retried_at_another_process_is_worked_on() {
+    let quickly = [
+        ("CYODA_SCHEDULER_REDISPATCH_BACKOFF", "10ms"),
+        ("INTERLOCK_RETRY_PAUSE", "1ms"),
+    ];
+    let (database, nodes) = two(&quickly).await;
+    let connections = [nodes[0].connect().await, nodes[1].connect().await];
+    let model = timed(&connections[0], Duration::from_secs(1)).await;
+    create(&connections[0], &model, json!({"n": 1})).await;
+    let body = database.execute("select body from task");
+    database.execute("update task set body = '[]'");
+    let incident = until("an incident", async || {
+        incidents(&connections[0]).await.pop()
+    })
+    .await;
+    database.execute(&format!("update task set body = $b${body}$b$"));
+    let owner = database.execute("select owner from task");
+    let first = database.execute("select min(i) from node");
+    let other = &connections[usize::from(owner == first)];
+    let asked = json!({"incidentId": incident["incidentId"]});
+    other.ok("IncidentRetryRequest", asked).await;
+    becomes(&database, super::IN_B, "1", PATIENCE).await;
+    assert!(incidents(other).await.is_empty());
+}
+
+#[tokio::test]
+async fn requests_do_not_wait_for_a_table_that_is_locked() {
+    const LOCK: &str = "begin; lock table run in access exclusive mode";
+    let (database, nodes) = two(&[]).await;
+    let (here, other) = (nodes[0].connect().await, nodes[1].connect().await);
+    let model = locked_model(&here, "doc", json!({"n": 1})).await;
+    let entity = create(&here, &model, json!({"n": 1})).await;
+    let document = "kind: Workflow\nname: w\nversion: \"1\"\nstart:\n  waitForSignal: {type: never}\n  transitions: {success: flo.Completed}\n";
+    let defined = json!({"document": document});
+    other.ok("RunDefinitionCreateRequest", defined).await;
+    let started = json!({"definition": "w", "input": {}});
+    other.ok("RunStartRequest", started).await;
+    let mut holder = database.idle_client(LOCK);
+    // The count of runs, which a pulse asks for once a second, waits for the lock.
+    let asked = "select count(*) from pg_locks where not granted";
+    until("something waits", async || {
+        (database.execute(asked) != "0").then_some(())
+    })
+    .await;
+    for _ in 0..3 {
+        let read = json!({"entityId": entity});
+        let answered = here.call("EntityGetRequest", read);
+        let answer = tokio::time::timeout(Duration::from_secs(10), answered).await;
+        let answer = answer.expect("in time");
+        let is_known = answer["success"] == true || code(&answer) == "STORAGE_UNAVAILABLE";
+        assert!(is_known, "{answer}");
+    }
+    drop(holder.stdin.take());
+    holder.wait().expect("ends");
+}
+
+#[tokio::test]
+async fn a_process_that_was_away_for_many_commits_catches_up() {
+    let database = Database::new(backend::migrate);
+    let url = database.url();
+    let nodes = [node(&url), node(&url)];
+    becomes(&database, LIVE, "2", PATIENCE).await;
+    let (here, other) = (nodes[0].connect().await, nodes[1].connect().await);
+    let model = locked_model(&here, "doc", json!({"n": 1})).await;
+    let entity = create(&here, &model, json!({"n": 1})).await;
+    let read = json!({"entityId": entity});
+    here.ok("EntityGetRequest", read.clone()).await;
+    nodes[0].freeze();
+    let changed = json!({"dataFormat": "JSON", "payload": {"entityId": entity, "data": {"n": 2}}});
+    other.ok("EntityUpdateRequest", changed).await;
+    // More than are read at once, more than once.
+    database.execute(
+        "insert into \"commit\"(seq, id, t, at, author, rev, server, news)
+         select c.seq + i, gen_random_uuid(), c.t, c.at + i, c.author, c.rev, c.server, '{}'
+         from (select * from \"commit\" order by seq desc limit 1) c, generate_series(1, 180000) i",
+    );
+    nodes[0].signal("CONT");
+    let found = until("it reads again", async || {
+        let answer = here.call("EntityGetRequest", read.clone()).await;
+        (answer["success"] == true).then_some(answer)
+    })
+    .await;
+    assert_eq!(found["payload"]["data"]["n"], 2, "{found}");
+    create(&here, &model, json!({"n": 3})).await;
+    let ready = Rest::new(nodes[0].admin).get("/readyz").await;
+    assert_eq!(ready.status, 200);
+}
