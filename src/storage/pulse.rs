@@ -13,8 +13,9 @@ use std::time::Duration;
 
 use tokio::{
     task::JoinHandle,
-    time::{Instant, MissedTickBehavior, interval, sleep_until, timeout},
+    time::{Instant, MissedTickBehavior, interval, sleep, sleep_until, timeout},
 };
+use tokio_util::task::AbortOnDropHandle;
 use tracing::{error, info, warn};
 
 use super::{Error, Storage, backend::Pulser, known_runs::AwaitingRun, port::Pulse, trouble::Work};
@@ -69,6 +70,7 @@ impl Storage {
             is_well: true,
             is_off: false,
             runs_moved: false,
+            counting: None,
             forgets_all: false,
         };
         Some(KeepPulse {
@@ -201,6 +203,7 @@ struct Heart {
     is_off: bool,
     /// Whether runs were advanced since they were counted.
     runs_moved: bool,
+    counting: Option<AbortOnDropHandle<()>>,
     /// Whether everything in memory is to be forgotten, since commits were lost.
     forgets_all: bool,
 }
@@ -237,28 +240,36 @@ impl Heart {
                 }
                 _ = idle.tick() => {
                     self.pulse().await;
-                    self.count_runs().await;
+                    self.count_runs();
                 }
             }
         }
     }
 
-    /// Counts the runs that have not ended, if other processes may have changed which those are.
-    async fn count_runs(&mut self) {
-        if !std::mem::take(&mut self.runs_moved) {
+    /// Counts the runs that have not ended, if other processes may have changed which those are. No
+    /// pulse waits for it.
+    fn count_runs(&mut self) {
+        let is_counting = self
+            .counting
+            .as_ref()
+            .is_some_and(|task| !task.is_finished());
+        if is_counting || !std::mem::take(&mut self.runs_moved) {
             return;
         }
-        let inner = &self.storage.0;
-        match in_time(inner.database.live_runs()).await {
-            Ok(stored) => {
-                let _applying = inner.applied.begin();
-                inner.live_runs.replace(stored);
+        let storage = self.storage.clone();
+        self.counting = Some(AbortOnDropHandle::new(tokio::spawn(async move {
+            let inner = &storage.0;
+            loop {
+                match inner.database.live_runs().await {
+                    Ok(stored) => {
+                        let _applying = inner.applied.begin();
+                        return inner.live_runs.replace(stored);
+                    }
+                    Err(error) => info!(%error, "the runs that have not ended were not counted"),
+                }
+                sleep(INTERVAL).await;
             }
-            Err(error) => {
-                self.runs_moved = true;
-                info!(%error, "the runs that have not ended were not counted");
-            }
-        }
+        })));
     }
 
     async fn pulse(&mut self) {

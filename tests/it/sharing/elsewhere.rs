@@ -92,7 +92,7 @@ async fn an_incident_that_is_retried_at_another_process_is_worked_on() {
 
 #[tokio::test]
 async fn requests_do_not_wait_for_a_table_that_is_locked() {
-    const LOCK: &str = "begin; lock table run in access exclusive mode";
+    const LOCK: &str = "begin; lock table run in access exclusive mode; select 1";
     let (database, nodes) = two(&[]).await;
     let (here, other) = (nodes[0].connect().await, nodes[1].connect().await);
     let model = locked_model(&here, "doc", json!({"n": 1})).await;
@@ -141,7 +141,7 @@ async fn a_process_that_was_away_for_many_commits_catches_up() {
          select c.seq + i, gen_random_uuid(), c.t, c.at + i, c.author, c.rev, c.server, '{}'
          from (select * from \"commit\" order by seq desc limit 1) c, generate_series(1, 180000) i",
     );
-    nodes[0].signal("CONT");
+    nodes[0].signal("-CONT");
     let found = until("it reads again", async || {
         let answer = here.call("EntityGetRequest", read.clone()).await;
         (answer["success"] == true).then_some(answer)
