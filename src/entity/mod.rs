@@ -24,7 +24,7 @@ pub use number::{Number, NumberClass};
 pub use patch::{Patch, PatchError};
 pub use path::{Path, PathError, Step};
 pub use projection::{ProjectedPaths, Projection};
-pub use scan::{is_closed, is_too_deep, skip_string};
+pub use scan::{is_closed, is_too_deep, is_unicode, skip_string};
 pub use temporal::{Temporal, TemporalClass};
 pub use xml::XmlError;
 

@@ -65,6 +65,27 @@ pub fn is_closed(text: &str) -> bool {
         && brackets(text, 1, 1).is_some_and(|end| text[end..].trim_ascii().is_empty())
 }
 
+/// Whether every `\u` escape of a JSON text is a character, or half of a pair of which the other half
+/// is there. Programs in other languages cannot read what is not.
+pub fn is_unicode(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let unit = |at: usize| -> Option<u16> {
+        let digits = bytes.get(at..at + 6)?.strip_prefix(b"\\u")?;
+        u16::from_str_radix(str::from_utf8(digits).ok()?, 16).ok()
+    };
+    let mut at = 0;
+    while let Some(found) = bytes.get(at..).and_then(|rest| memchr::memchr(b'\\', rest)) {
+        at += found;
+        at += match unit(at) {
+            Some(0xd800..=0xdbff) if matches!(unit(at + 6), Some(0xdc00..=0xdfff)) => 12,
+            Some(0xd800..=0xdfff) => return false,
+            Some(_) => 6,
+            None => 2,
+        };
+    }
+    true
+}
+
 /// Whether valid JSON nests deeper than [`DEPTH_MAX`] levels.
 pub fn is_too_deep(text: &str) -> bool {
     // Every level is opened and closed.

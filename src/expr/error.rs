@@ -1,5 +1,7 @@
 //! Why an expression is refused, or has no value.
 
+use super::budget::TooMuchWork;
+
 /// Why an expression is refused, or has no value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CelError {
@@ -33,4 +35,10 @@ pub enum CelError {
     TooLarge(usize),
     #[error("its values are too large to be computed with")]
     TooMuchWork,
+}
+
+impl From<TooMuchWork> for CelError {
+    fn from(_: TooMuchWork) -> Self {
+        Self::TooMuchWork
+    }
 }

@@ -5,13 +5,10 @@ use std::borrow::Cow;
 use indexmap::IndexMap;
 use serde_json::value::RawValue;
 
-use super::{Path, PathError, Root, string};
+use super::{Budget, Path, PathError, Root, budget::TooMuchWork, string};
 
 /// How deep a mapping may nest.
 const DEPTH_MAX: usize = 64;
-
-/// How many bytes of values the paths of a mapping may lead through: each path reads its root.
-const WALKED_MAX: usize = 64 << 20;
 
 /// A parsed mapping.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,15 +86,22 @@ impl Mapping {
     pub fn render<'a>(
         &self,
         max: usize,
+        budget: &Budget,
         root: &impl Fn(&Root) -> Option<Cow<'a, str>>,
     ) -> Result<String, MappingError> {
         let mut rendering = Rendering {
             text: String::new(),
             max,
-            walked: 0,
+            budget,
         };
         rendering.node(&self.0, root)?;
         Ok(rendering.text)
+    }
+}
+
+impl From<TooMuchWork> for MappingError {
+    fn from(_: TooMuchWork) -> Self {
+        Self::TooMuchWork
     }
 }
 
@@ -152,13 +156,13 @@ impl Node {
 }
 
 /// A value that is being made.
-struct Rendering {
+struct Rendering<'w> {
     text: String,
     max: usize,
-    walked: usize,
+    budget: &'w Budget,
 }
 
-impl Rendering {
+impl Rendering<'_> {
     fn push(&mut self, text: &str) -> Result<(), MappingError> {
         if self.text.len() + text.len() > self.max {
             return Err(MappingError::TooLarge(self.max));
@@ -176,11 +180,8 @@ impl Rendering {
             Node::Text(text) => self.push(text),
             Node::Path(path) => {
                 let value = root(&path.root).unwrap_or(Cow::Borrowed("null"));
-                self.walked += value.len();
-                if self.walked > WALKED_MAX {
-                    return Err(MappingError::TooMuchWork);
-                }
-                self.push(path.within(&value).unwrap_or("null"))
+                let found = path.find(&value, self.budget)?;
+                self.push(found.unwrap_or("null"))
             }
             Node::List(items) => {
                 self.push("[")?;
@@ -213,7 +214,7 @@ mod tests {
     use super::*;
 
     fn rendered(mapping: &str) -> Result<String, MappingError> {
-        Mapping::parse(mapping)?.render(100, &|root| {
+        Mapping::parse(mapping)?.render(100, &Budget::default(), &|root| {
             Some(Cow::Borrowed(match root {
                 Root::Input => r#"{"a":{"b":1.10},"list":[1,"x"]}"#,
                 Root::Output(name) if &**name == "s" => r#"{"id":"7"}"#,
@@ -257,7 +258,7 @@ mod tests {
         let scope = r#"{"entity":{"id":"e","data":{"a":[1.10]}},"transition":"t"}"#;
         let rendered = |text: &str| {
             let mapping = Mapping::parse_among(text, &known)?;
-            mapping.render(1_000, &|_| Some(Cow::Borrowed(scope)))
+            mapping.render(1_000, &Budget::default(), &|_| Some(Cow::Borrowed(scope)))
         };
         for (mapping, expected) in [
             (r#"["$.entity.id", "$.transition", "$.entity.none"]"#, None),

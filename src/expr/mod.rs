@@ -5,6 +5,7 @@
 //! Texts are copied, never parsed into numbers, so every digit stays as it was written; only what
 //! an expression computes is rounded.
 
+mod budget;
 mod cel;
 mod error;
 mod mapping;
@@ -12,10 +13,11 @@ mod path;
 mod scan;
 mod template;
 
+pub use budget::Budget;
 pub use error::CelError;
 pub use mapping::{Mapping, MappingError};
 pub use path::{Path, PathError, Root};
-pub use template::{Roots, Scope, Template, Values, check_condition, compute, holds};
+pub use template::{Read, Roots, Scope, Template, Values, check_condition, compute, holds};
 
 use indexmap::IndexMap;
 use serde_json::value::RawValue;

@@ -2,7 +2,10 @@
 
 use serde_json::value::RawValue;
 
-use super::members;
+use super::{
+    budget::{Budget, TooMuchWork},
+    members,
+};
 
 /// Where a path begins.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,7 +37,16 @@ pub(super) enum Segment {
 
 impl Segment {
     /// The member of a JSON value; none if there is no such member.
-    pub(super) fn within<'a>(&self, json: &'a str) -> Option<&'a str> {
+    pub(super) fn within<'a>(
+        &self,
+        json: &'a str,
+        budget: &Budget,
+    ) -> Result<Option<&'a str>, TooMuchWork> {
+        budget.take(json.len())?;
+        Ok(self.find(json))
+    }
+
+    fn find<'a>(&self, json: &'a str) -> Option<&'a str> {
         let value: &RawValue = match self {
             Self::Field(name) => members(json)?.swap_remove(&**name)?,
             Self::Element(at) => {
@@ -109,10 +121,34 @@ impl Path {
     }
 
     /// The JSON text of what the path leads to within its root; none if there is nothing.
-    pub fn within<'a>(&self, root: &'a str) -> Option<&'a str> {
-        let mut segments = self.rest.iter();
-        segments.try_fold(root, |text, segment| segment.within(text))
+    pub(super) fn find<'a>(
+        &self,
+        root: &'a str,
+        budget: &Budget,
+    ) -> Result<Option<&'a str>, TooMuchWork> {
+        walk(&self.rest, root, budget)
     }
+
+    /// The same; none, too, if finding it is too much work.
+    pub fn within<'a>(&self, root: &'a str, budget: &Budget) -> Option<&'a str> {
+        self.find(root, budget).ok().flatten()
+    }
+}
+
+/// What these lead to from a value.
+pub(super) fn walk<'a>(
+    segments: &[Segment],
+    from: &'a str,
+    budget: &Budget,
+) -> Result<Option<&'a str>, TooMuchWork> {
+    let mut reached = from;
+    for segment in segments {
+        let Some(member) = segment.within(reached, budget)? else {
+            return Ok(None);
+        };
+        reached = member;
+    }
+    Ok(Some(reached))
 }
 
 /// `.a.b[0]`, or nothing.
@@ -155,8 +191,25 @@ mod tests {
             ("$.input[0]", None),
         ] {
             let parsed = Path::parse(path).expect(path);
-            assert_eq!(parsed.within(json), expected, "{path}");
+            assert_eq!(parsed.within(json, &Budget::default()), expected, "{path}");
         }
+    }
+
+    #[test]
+    fn a_path_into_a_large_deep_value_is_too_much_work() {
+        let json = format!(
+            "{}\"{}\"{}",
+            r#"{"a":"#.repeat(200),
+            "x".repeat(1 << 20),
+            "}".repeat(200)
+        );
+        let path = Path::parse(&format!("$.input{}", ".a".repeat(200))).expect("a path");
+        let budget = Budget::default();
+        assert_eq!(path.find(&json, &budget), Err(TooMuchWork));
+        assert_eq!(path.within("{}", &budget), None);
+        let short = Path::parse("$.input.a").expect("a path");
+        assert!(short.within(&json, &budget).is_none(), "nothing is left");
+        assert!(short.within(&json, &Budget::default()).is_some());
     }
 
     #[test]

@@ -2,17 +2,20 @@
 
 use std::{
     borrow::Cow,
+    cell::OnceCell,
     collections::{BTreeMap, BTreeSet},
 };
 
+use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{
     CelError,
+    budget::{Budget, TooMuchWork},
     cel::{self, Variable},
     members,
-    path::Segment,
+    path::{Segment, walk},
     quoted,
     scan::{Chain, Scan, scan},
     string,
@@ -23,9 +26,6 @@ const TEXT_MAX: usize = 4 << 10;
 
 /// The largest value, in bytes of JSON.
 const VALUE_MAX: usize = 2 << 20;
-
-/// How many bytes the expressions of one text may lead through, macros included.
-const WORK_MAX: usize = 64 << 20;
 
 /// The roots of expressions.
 const INPUT: &str = "input";
@@ -88,7 +88,6 @@ pub struct Roots {
 }
 
 /// JSON texts by root.
-#[derive(Clone, Copy)]
 pub struct Values<'a> {
     pub input: &'a str,
     /// None: there was no signal, which reads as null.
@@ -97,6 +96,15 @@ pub struct Values<'a> {
     pub steps: &'a dyn Fn(&str) -> Option<&'a str>,
     /// An object with a `message`.
     pub error: Option<&'a str>,
+    /// What is known of these already.
+    pub read: Read<'a>,
+}
+
+/// What the texts of one template share: how much they have read, and the members of the input.
+#[derive(Default)]
+pub struct Read<'a> {
+    budget: Budget,
+    input: OnceCell<Option<IndexMap<String, &'a RawValue>>>,
 }
 
 impl<'a> Values<'a> {
@@ -107,7 +115,16 @@ impl<'a> Values<'a> {
             signal: None,
             steps: &|_| None,
             error: None,
+            read: Read::default(),
         }
+    }
+
+    /// The members of the input, if it is an object.
+    fn input_members(&self) -> Result<Option<&IndexMap<String, &'a RawValue>>, TooMuchWork> {
+        if self.read.input.get().is_none() {
+            self.read.budget.take(self.input.len())?;
+        }
+        Ok(self.read.input.get_or_init(|| members(self.input)).as_ref())
     }
 }
 
@@ -323,7 +340,7 @@ pub fn compute(text: &str, values: &str, row: &str) -> Result<String, CelError> 
         let value = value.ok_or_else(missing)?.get();
         variables.insert(chain.root, Cow::Borrowed(value));
     }
-    run(text, &found, &variables)
+    run(text, &found, &variables, &Budget::default())
 }
 
 fn push(into: &mut String, text: &str) -> Result<(), CelError> {
@@ -388,7 +405,7 @@ fn evaluated(text: &str, values: &Values<'_>) -> Result<String, CelError> {
         return value_of(chain, values).map(Cow::into_owned);
     }
     let kept = kept(&found, values)?;
-    run(text, &found, &kept)
+    run(text, &found, &kept, &values.read.budget)
 }
 
 /// The value of a name with its members.
@@ -398,7 +415,11 @@ fn value_of<'a>(chain: &Chain<'_>, values: &Values<'a>) -> Result<Cow<'a, str>, 
         (INPUT, [Segment::Field(name), rest @ ..]) if &**name == SIGNAL => {
             (values.signal.unwrap_or("null"), rest)
         }
-        (INPUT, []) => return Ok(Cow::Owned(input_with_signal(values))),
+        (INPUT, []) => return input_with_signal(values).map(Cow::Owned),
+        (INPUT, [Segment::Field(name), rest @ ..]) => {
+            let found = values.input_members()?.and_then(|all| all.get(&**name));
+            (found.ok_or_else(missing)?.get(), rest)
+        }
         (INPUT, rest) => (values.input, rest),
         (STEP, [Segment::Field(name), rest @ ..]) => {
             ((values.steps)(name).ok_or_else(missing)?, rest)
@@ -406,9 +427,7 @@ fn value_of<'a>(chain: &Chain<'_>, values: &Values<'a>) -> Result<Cow<'a, str>, 
         (ERROR, rest) => (values.error.ok_or_else(missing)?, rest),
         _ => return Err(missing()),
     };
-    let found = rest
-        .iter()
-        .try_fold(root, |text, member| member.within(text));
+    let found = walk(rest, root, &values.read.budget)?;
     found.map(Cow::Borrowed).ok_or_else(missing)
 }
 
@@ -439,7 +458,7 @@ fn kept<'a>(
         (!chains.is_empty()).then_some(chains)
     };
     if let Some(chains) = of(INPUT) {
-        kept.insert(INPUT, input_for(&chains, values));
+        kept.insert(INPUT, input_for(&chains, values)?);
     }
     if let Some(chains) = of(STEP) {
         let mut steps = BTreeMap::new();
@@ -462,16 +481,16 @@ fn kept<'a>(
 }
 
 /// The members of the input that these read; all of it if one reads it whole.
-fn input_for<'a>(chains: &[&Chain<'_>], values: &Values<'a>) -> Cow<'a, str> {
+fn input_for<'a>(chains: &[&Chain<'_>], values: &Values<'a>) -> Result<Cow<'a, str>, CelError> {
     let mut names = BTreeSet::new();
     for chain in chains {
         match chain.members.first() {
             Some(Segment::Field(name)) => names.insert(&**name),
-            Some(Segment::Element(_)) | None => return Cow::Owned(input_with_signal(values)),
+            Some(Segment::Element(_)) | None => return input_with_signal(values).map(Cow::Owned),
         };
     }
-    let Some(all) = members(values.input) else {
-        return Cow::Borrowed(values.input);
+    let Some(all) = values.input_members()? else {
+        return Ok(Cow::Borrowed(values.input));
     };
     let mut read: BTreeMap<&str, Cow<'_, str>> = BTreeMap::new();
     for name in names {
@@ -481,15 +500,16 @@ fn input_for<'a>(chains: &[&Chain<'_>], values: &Values<'a>) -> Cow<'a, str> {
             read.insert(name, Cow::Borrowed(value.get()));
         }
     }
-    Cow::Owned(object(&read))
+    Ok(Cow::Owned(object(&read)))
 }
 
-fn input_with_signal(values: &Values<'_>) -> String {
+fn input_with_signal(values: &Values<'_>) -> Result<String, CelError> {
+    values.read.budget.take(values.input.len())?;
     let Some(signal) = values.signal else {
-        return values.input.to_owned();
+        return Ok(values.input.to_owned());
     };
-    let Some(all) = members(values.input) else {
-        return values.input.to_owned();
+    let Some(all) = values.input_members()? else {
+        return Ok(values.input.to_owned());
     };
     let mut read: Vec<(&str, &str)> = all
         .iter()
@@ -497,7 +517,7 @@ fn input_with_signal(values: &Values<'_>) -> String {
         .map(|(name, value)| (&**name, value.get()))
         .collect();
     read.push((SIGNAL, signal));
-    object_of(read)
+    Ok(object_of(read))
 }
 
 /// The input without what a route adds: it always adds both.
@@ -533,6 +553,7 @@ fn run(
     text: &str,
     found: &Scan<'_>,
     variables: &BTreeMap<&str, Cow<'_, str>>,
+    left: &Budget,
 ) -> Result<String, CelError> {
     let all: usize = variables.values().map(|value| value.len()).sum();
     let lists = variables
@@ -541,12 +562,10 @@ fn run(
     let elements = lists.sum::<usize>() + 1;
     let mut work = 0_usize;
     for chain in &found.chains {
-        let members = chain.members.iter();
-        let value = variables.get(chain.root).and_then(|root| {
-            members
-                .into_iter()
-                .try_fold(&**root, |text, member| member.within(text))
-        });
+        let value = match variables.get(chain.root) {
+            Some(root) => walk(&chain.members, root, left)?,
+            None => None,
+        };
         let bytes = value.map_or(0, str::len) + 1;
         work = work.saturating_add(bytes.saturating_mul(elements.saturating_pow(chain.loops)));
     }
@@ -554,9 +573,7 @@ fn run(
         let rounds = elements.saturating_pow(loops.saturating_sub(1));
         work = work.saturating_add(all.saturating_mul(rounds));
     }
-    if work > WORK_MAX {
-        return Err(CelError::TooMuchWork);
-    }
+    left.take(work)?;
     let variables: Vec<_> = variables
         .iter()
         .map(|(name, json)| Variable { name, json })
@@ -591,6 +608,7 @@ mod tests {
                 _ => None,
             },
             error: Some(r#"{"message":"step \"x\" failed"}"#),
+            read: Read::default(),
         })
     }
 

@@ -7,7 +7,7 @@ use super::{
     entity::Awaited,
     form::{EntityStep, Program, Tracking},
     history::EventKind,
-    machine::{By, Doing, Ended, Ending, Flow, Machine, Output},
+    machine::{By, Doing, Ended, Ending, Flow, HISTORY_MAX, Machine, Output},
     run::{Position, Run, Signal, Status, Then, Waiting},
 };
 use crate::clock::Timestamp;
@@ -57,6 +57,8 @@ pub enum Refusal {
     Finished(Status),
     #[error("{SIGNALS_MAX} signals wait in the run; wait until some are taken")]
     TooManySignals,
+    #[error("the history of the run would be too large with this signal")]
+    HistoryFull,
     /// A saga takes only the signal that it waits for.
     #[error("the run does not wait for this signal")]
     NotAwaited(Option<Box<str>>),
@@ -200,6 +202,9 @@ impl Machine<'_> {
         let awaited = awaited == Some(&kind);
         if !awaited && self.run.signals.len() >= SIGNALS_MAX {
             return Err(Refusal::TooManySignals);
+        }
+        if self.run.history_bytes + payload.len() as u64 > HISTORY_MAX {
+            return Err(Refusal::HistoryFull);
         }
         let text = Arc::clone(&payload);
         let sequence = self.push_with(EventKind::SignalReceived, &kind, Some(payload));

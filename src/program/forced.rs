@@ -22,6 +22,7 @@ impl Run {
             detail: reason.into(),
             micros: now.micros(),
             data: None,
+            task: None,
         };
         self.history_bytes = self.history_bytes.saturating_add(event.bytes());
         event

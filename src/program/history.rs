@@ -17,6 +17,9 @@ pub struct HistoryEvent {
     /// A value that the event keeps for the run: an input, an output or a signal's payload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Arc<str>>,
+    /// The number of the task, of a call that a member does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<u64>,
 }
 
 impl HistoryEvent {

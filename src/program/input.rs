@@ -9,7 +9,7 @@ use super::{
     run::{Payload, Run, StepResult},
 };
 use crate::clock::Timestamp;
-use crate::expr::{self, MappingError, Path, Root};
+use crate::expr::{self, Budget, MappingError, Path, Root};
 
 /// The input of a step.
 #[derive(Debug, Clone)]
@@ -96,7 +96,7 @@ impl Run {
         let values = of.iter().zip(paths).map(|(attribute, path)| {
             let value = path.and_then(|path| {
                 let root = self.value(&path.root, now)?;
-                coerced(path.within(&root)?, attribute.kind)
+                coerced(path.within(&root, &self.budget)?, attribute.kind)
             });
             let value = value.unwrap_or_else(|| "null".to_owned());
             (attribute.name.clone(), value.into())
@@ -147,7 +147,8 @@ impl Machine<'_> {
             return Ok(Prepared::Load(missing));
         }
         let max = self.world.limits.payload_max;
-        let rendered = parsed.render(max, &|root| self.run.value(root, self.world.now))?;
+        let value = |root: &Root| self.run.value(root, self.world.now);
+        let rendered = parsed.render(max, &self.run.budget, &value)?;
         Ok(Prepared::Ready(rendered))
     }
 
@@ -162,7 +163,12 @@ impl Machine<'_> {
 
 /// The key of a plan's cache, a template with placeholders such as `{input.customer}` (1.7.6);
 /// none if one of them has no value.
-pub(super) fn cache_key(template: &str, input: &str, run_input: &str) -> Option<Box<str>> {
+pub(super) fn cache_key(
+    template: &str,
+    input: &str,
+    run_input: &str,
+    budget: &Budget,
+) -> Option<Box<str>> {
     let mut key = String::new();
     let mut rest = template;
     while let Some((text, after)) = rest.split_once('{') {
@@ -171,7 +177,8 @@ pub(super) fn cache_key(template: &str, input: &str, run_input: &str) -> Option<
         if path.root != Root::Input {
             return None;
         }
-        let value = path.within(input).or_else(|| path.within(run_input))?;
+        let value = path.within(input, budget);
+        let value = value.or_else(|| path.within(run_input, budget))?;
         key.push_str(text);
         key.push_str(&expr::string(value).unwrap_or_else(|| value.to_owned()));
         rest = after;
@@ -223,7 +230,7 @@ mod tests {
             ("{input.customer", "{}", None),
         ] {
             assert_eq!(
-                cache_key(template, input, run).as_deref(),
+                cache_key(template, input, run, &Budget::default()).as_deref(),
                 expected,
                 "{template}"
             );

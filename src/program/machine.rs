@@ -12,9 +12,10 @@ use super::{
     run::{Payload, Position, Run, RunError, Status, Waiting},
     saga::Purpose,
 };
+use crate::expr::Budget;
 
 /// What a history may take; beyond it the run fails.
-const HISTORY_MAX: u64 = 64 << 20;
+pub(super) const HISTORY_MAX: u64 = 64 << 20;
 
 /// Executions of steps without waiting in between; beyond them the run fails.
 const EXECUTIONS_MAX: u32 = 256;
@@ -201,6 +202,7 @@ impl<'w> Machine<'w> {
 
     fn at_rest(&mut self, next: Next) -> Next {
         self.run.taken = 0;
+        self.run.budget = Budget::default();
         self.run.loaded.clear();
         next
     }
@@ -285,6 +287,7 @@ impl<'w> Machine<'w> {
             detail: detail.into(),
             micros: self.world.now.micros(),
             data,
+            task: None,
         };
         self.run.history_bytes += event.bytes();
         self.history.push(event);

@@ -18,6 +18,7 @@ use super::{
     unwinding::SagaState,
 };
 use crate::clock::Timestamp;
+use crate::expr::Budget;
 
 /// A value up to this size stands in the state itself.
 const INLINE_MAX: usize = 1 << 10;
@@ -75,6 +76,9 @@ pub struct Run {
     /// Executions since the run last waited.
     #[serde(skip)]
     pub(super) taken: u32,
+    /// What paths may read until the run waits again.
+    #[serde(skip)]
+    pub(super) budget: Budget,
 }
 
 /// What created a run (`runs.md` §3).
@@ -337,6 +341,7 @@ impl Run {
             detail: begin.input,
             micros: begin.now.micros(),
             data: None,
+            task: None,
         };
         let mut run = Self {
             id: begin.id,
@@ -368,6 +373,7 @@ impl Run {
             doing: None,
             loaded: HashMap::new(),
             taken: 0,
+            budget: Budget::default(),
         };
         run.input = run.payload(event.payload(), 1);
         run.loaded.insert(1, Arc::clone(&event.detail));
@@ -404,6 +410,22 @@ impl Run {
                 accepted: false,
                 ..
             } => Some(task),
+            Waiting::Signal { .. }
+            | Waiting::Task { .. }
+            | Waiting::Child { .. }
+            | Waiting::Timer { .. }
+            | Waiting::Entity { .. } => None,
+        }
+    }
+
+    /// The call of a connector that is out to a member.
+    pub fn call_of_member(&self) -> Option<&Task> {
+        match self.waiting.as_ref()? {
+            Waiting::Task {
+                task,
+                timeout: Some(_),
+                ..
+            } => Some(task).filter(|task| task.purpose.is_some()),
             Waiting::Signal { .. }
             | Waiting::Task { .. }
             | Waiting::Child { .. }

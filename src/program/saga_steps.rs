@@ -12,7 +12,7 @@ use super::{
     saga::{Call, Pause, Purpose, Saga, SagaStep},
     unwinding::{Cause, CompensationError, GivenUp, Phase, SagaState},
 };
-use crate::expr::{CelError, Values};
+use crate::expr::{CelError, Read, Values};
 
 /// How long compensation waits for a call that is out when a saga is cancelled or times out.
 const CLOSING: Duration = Duration::from_secs(30);
@@ -176,6 +176,7 @@ impl<'w> Machine<'w> {
             signal: signal.and_then(|signal| run.text(signal)),
             steps: &|step| run.text(&run.results.get(step)?.output),
             error: error.as_deref(),
+            read: Read::default(),
         };
         match purpose {
             Purpose::Action(_) | Purpose::Undo(_) => call.request.evaluate(&values),
@@ -205,7 +206,11 @@ impl<'w> Machine<'w> {
             }
             Reach::Member { timeout } => {
                 if matches!(purpose, Purpose::Action(_)) {
+                    let ordinal = self.run.ordinal + 1;
                     self.push(EventKind::AwaitingAction, connector);
+                    if let Some(event) = self.history.last_mut() {
+                        event.task = Some(ordinal);
+                    }
                 }
                 Some(timeout)
             }

@@ -83,7 +83,7 @@ impl Machine<'_> {
                 };
                 let key = plan.cache.as_ref().and_then(|cache| {
                     let run = self.run.text(&self.run.input).unwrap_or("null");
-                    cache_key(&cache.key, &self.input_text(&input), run)
+                    cache_key(&cache.key, &self.input_text(&input), run, &self.run.budget)
                 });
                 let ask = Ask::Order {
                     plan: name.clone(),

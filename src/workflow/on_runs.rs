@@ -7,7 +7,7 @@ use super::{
     check::{Location, Problems},
     json::{ConfigJson, ProcessorJson, Raw},
 };
-use crate::expr::{self, Mapping, MappingError};
+use crate::expr::{self, Budget, Mapping, MappingError};
 
 /// What a processor does to runs, in the commit of its transition.
 #[derive(Debug, Clone)]
@@ -109,7 +109,7 @@ impl SignalsRuns {
 }
 
 fn render(mapping: &Mapping, max: usize, scope: &str) -> Result<String, MappingError> {
-    mapping.render(max, &|_| Some(Cow::Borrowed(scope)))
+    mapping.render(max, &Budget::default(), &|_| Some(Cow::Borrowed(scope)))
 }
 
 pub(super) fn starts_run(json: &ProcessorJson) -> bool {

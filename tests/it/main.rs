@@ -18,6 +18,7 @@ mod bad_managers;
 mod bad_runs;
 mod bad_sagas;
 mod batch_by_curl;
+mod bounded_runs;
 mod bundles;
 mod callback;
 mod change_level;

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use serde_json::{json, value::RawValue};
 
-use crate::entity::{DEPTH_MAX, is_too_deep};
+use crate::entity::{DEPTH_MAX, is_too_deep, is_unicode};
 use crate::program::Answer;
 
 /// How long the name of an outcome may be, in bytes.
@@ -94,6 +94,9 @@ impl Answered<'_> {
             return Verdict::unreadable(&format!(
                 "the output is nested deeper than {DEPTH_MAX} levels"
             ));
+        }
+        if output.is_some_and(|output| !is_unicode(output)) {
+            return Verdict::unreadable("the output has half a surrogate pair in a `\\u` escape");
         }
         if self.failed {
             let output = output.map_or_else(

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::dialect::{Findings, Severity};
-use crate::expr::Values;
+use crate::expr::{Read, Values};
 
 const EXAMPLES: [(&str, &str); 6] = [
     (
@@ -183,6 +183,7 @@ fn request(call: &Call, input: &str) -> String {
         signal: None,
         steps: &steps,
         error: Some(r#"{"message":"no stock"}"#),
+        read: Read::default(),
     };
     call.request.evaluate(&values).expect("a value")
 }

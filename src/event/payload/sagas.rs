@@ -94,8 +94,8 @@ pub struct Signalled {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "SagaCancelled")]
 pub struct Cancelled {
-    /// `cancelled`.
-    pub status: &'static str,
+    /// `cancelled`; `running` of one that was being undone before, which ends as what made it fail.
+    pub status: String,
     pub id: String,
 }
 

@@ -63,6 +63,7 @@ impl Operation for FireEvent {
 
     async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         cx.refuse_token()?;
+        runs::check_size(&cx, &self.data, "data")?;
         let tenant = &cx.caller().tenant;
         let machine = cx
             .registry()

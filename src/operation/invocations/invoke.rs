@@ -13,8 +13,8 @@ use crate::event::{
     },
 };
 use crate::id::RunId;
-use crate::operation::runs::wait_for_end;
-use crate::operation::{Access, Context, Family, Operation, Output, paging, runs::json};
+use crate::operation::runs::{check_size, json, wait_for_end};
+use crate::operation::{Access, Context, Family, Operation, Output, paging};
 use crate::runtime::runs::{Invoke, TaskStatus};
 
 /// How long a caller may wait for the end of a task.
@@ -83,17 +83,19 @@ impl Operation for InvokeAction {
 
     async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         cx.refuse_token()?;
+        check_size(&cx, &self.invoke.input, "input")?;
         let mut tries = 0;
         loop {
             tries += 1;
             let mut session = cx.session_for(0, |_, _| String::new()).await?;
             let by = cx.initiator();
             let invoked = cx.runtime().invoke(&mut session, &by, self.invoke.clone());
-            let (run, task) = invoked.await?;
+            let (run, task, is_new) = invoked.await?;
             // What a repeat of the request is answered.
             let accepted = given(&self.accepted(&cx, &task))?;
             match cx.finish(session, accepted, Vec::new()).await {
-                Ok(accepted) if self.wait.is_zero() => return Ok(accepted),
+                Ok(accepted) if self.wait.is_zero() && is_new => return Ok(accepted),
+                Ok(_) if self.wait.is_zero() => return found(&cx, &task).await,
                 Ok(_) => return self.ended(&cx, run, &task).await,
                 // Another with the same key was committed first: it is found now.
                 Err(failure) if failure.code() == Code::Conflict && tries < TRIES => {}
@@ -141,9 +143,13 @@ impl InvokeAction {
         run: RunId,
         task: &str,
     ) -> Result<Output<invocations::Invoked>, Failure> {
-        let tenant = &cx.caller().tenant;
         wait_for_end(cx, run, self.wait).await?;
-        let shown = Task::from(cx.runtime().shown_task(tenant, task).await?);
-        Ok(Output::one(given(&shown)?))
+        found(cx, task).await
     }
+}
+
+/// The task as it is now.
+async fn found(cx: &Context, task: &str) -> Result<Output<invocations::Invoked>, Failure> {
+    let shown = cx.runtime().shown_task(&cx.caller().tenant, task).await?;
+    Ok(Output::one(given(&shown.into())?))
 }

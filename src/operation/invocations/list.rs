@@ -5,13 +5,12 @@ use crate::event::{
     EventType,
     payload::{self, invocations},
 };
-use crate::id::RunId;
 use crate::operation::{
     Access, Context, Family, Operation, Output,
     paging::{self, Paging},
     reply::cancelled,
 };
-use crate::runtime::runs::{TaskStatus, TasksAsked};
+use crate::runtime::runs::{TaskPlace, TaskStatus, TasksAsked};
 
 pub(in crate::operation) struct ListTasks {
     asked: TasksAsked,
@@ -38,8 +37,8 @@ impl Operation for ListTasks {
             })
         };
         let paging = Paging::read(request.limit, request.cursor.as_deref())?;
-        let before = |number: &String| {
-            number.parse().map(RunId::new).map_err(|_| {
+        let before = |place: &String| {
+            TaskPlace::parse(place).ok_or_else(|| {
                 let message = "the cursor is not valid; use the nextCursor of a page as it is";
                 Failure::new(Code::BadRequest, message).with("parameter", "cursor")
             })
@@ -63,7 +62,7 @@ impl Operation for ListTasks {
             found = cx.runtime().list_tasks(tenant, &self.asked) => found?,
             () = cx.cancel().cancelled() => return Err(cancelled()),
         };
-        let next = next.map(|next| next.number().to_string());
+        let next = next.map(|next| next.to_string());
         Ok(Output::one(invocations::Page {
             items: found.into_iter().map(Into::into).collect(),
             pagination: paging::pagination(next.as_deref()),

@@ -4,7 +4,7 @@ use super::{
     deliver::{Delivery, deliver},
     wait_for_end,
 };
-use crate::error::Failure;
+use crate::error::{Code, Failure};
 use crate::event::{
     EventType,
     payload::{self, runs},
@@ -15,6 +15,9 @@ use crate::program::Status;
 
 /// The reason of a request that says none.
 const REASON: &str = "cancelled by user";
+
+/// How many bytes a reason has at most: it is in the state of the run.
+const REASON_MAX: usize = 4 << 10;
 
 pub(in crate::operation) struct CancelRun {
     run: String,
@@ -33,9 +36,14 @@ impl Operation for CancelRun {
 
     fn parse(payload: &str) -> Result<Self, Failure> {
         let request: runs::Cancel = payload::decode(payload)?;
+        let reason = request.reason.unwrap_or_else(|| REASON.to_owned());
+        if reason.len() > REASON_MAX {
+            let message = format!("the reason has more than {REASON_MAX} bytes");
+            return Err(Failure::new(Code::BadRequest, message).with("parameter", "reason"));
+        }
         Ok(Self {
             run: request.run_id,
-            reason: request.reason.unwrap_or_else(|| REASON.to_owned()),
+            reason,
         })
     }
 

@@ -14,7 +14,10 @@ use crate::operation::{
 use crate::runtime::runs::events;
 
 /// How many advances are read at a time.
-const PART: i64 = 256;
+const PART: i64 = 32;
+
+/// How many bytes of events a page has; one event more may go beyond.
+const PAGE_BYTES: u64 = 4 << 20;
 
 pub(in crate::operation) struct GetHistory {
     run: String,
@@ -46,6 +49,7 @@ impl Operation for GetHistory {
         let state = cx.runtime().run_state(&stored)?;
         check_ahead(self.after, state.run.sequence)?;
         let (mut items, mut reached, mut more) = (Vec::new(), self.after, false);
+        let mut bytes = 0;
         'reading: loop {
             let page = cx.storage().run_events(stored.id, reached, PART).await?;
             let Some(last) = page.last() else { break };
@@ -56,10 +60,11 @@ impl Operation for GetHistory {
                     if one.sequence <= self.after {
                         continue;
                     }
-                    if items.len() == self.limit {
+                    if items.len() == self.limit || bytes >= PAGE_BYTES {
                         more = true;
                         break 'reading;
                     }
+                    bytes += one.bytes();
                     items.push(event(&state.run.id, one, last));
                 }
             }

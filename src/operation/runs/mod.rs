@@ -15,13 +15,14 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
-use crate::entity::{DEPTH_MAX, Position, is_too_deep};
+use crate::entity::{DEPTH_MAX, Position, is_too_deep, is_unicode};
 use crate::error::{Code, Failure};
 use crate::event::payload::{
     AsText, RawJson,
     runs::{CompensationFault, DefinitionName, Event, Fault, Run, Signal, StepResult, Waiting},
     sagas,
 };
+use crate::operation::Context;
 use crate::program::{HistoryEvent, Then, Waiting as WaitsFor};
 use crate::runtime::runs::{RunDetails, Shown};
 
@@ -35,31 +36,41 @@ pub(super) use plan::GetPlan;
 pub(super) use signal::SignalRun;
 pub(super) use start::StartRun;
 
-/// How many bytes an input or a payload has at most.
-const PAYLOAD_MAX: usize = 1 << 20;
-
-/// The JSON of an input or a payload, within its limits.
+/// The JSON of an input or a payload, which must be text, and not nest too deep.
 pub(in crate::operation) fn json(
     given: Option<&RawValue>,
     otherwise: &str,
     what: &'static str,
 ) -> Result<String, Failure> {
     let text = given.map_or(otherwise, RawValue::get);
-    if text.len() > PAYLOAD_MAX {
-        return Err(Failure::new(
-            Code::BadRequest,
-            format!(
-                "the {what} has {} bytes; at most {PAYLOAD_MAX} are allowed",
-                text.len()
-            ),
-        )
-        .with("parameter", what));
-    }
+    let refused = |why: String| {
+        let message = format!("the {what} {why}");
+        Failure::new(Code::BadRequest, message).with("parameter", what)
+    };
     if is_too_deep(text) {
-        let message = format!("the {what} is nested deeper than {DEPTH_MAX} levels");
-        return Err(Failure::new(Code::BadRequest, message).with("parameter", what));
+        let why = format!("is nested deeper than {DEPTH_MAX} levels");
+        return Err(refused(why));
+    }
+    if !is_unicode(text) {
+        return Err(refused(
+            "has half a surrogate pair in a `\\u` escape".to_owned(),
+        ));
     }
     Ok(text.to_owned())
+}
+
+/// Refuses an input or a payload that is larger than the settings allow.
+pub(in crate::operation) fn check_size(
+    cx: &Context,
+    text: &str,
+    what: &'static str,
+) -> Result<(), Failure> {
+    let (bytes, max) = (text.len(), cx.runtime().run_payload_max());
+    if bytes > max {
+        let message = format!("the {what} has {bytes} bytes; at most {max} are allowed");
+        return Err(Failure::new(Code::BadRequest, message).with("parameter", what));
+    }
+    Ok(())
 }
 
 impl From<Shown> for Run {

@@ -1,6 +1,7 @@
 //! Delivers a signal to a run.
 
 use super::{
+    check_size,
     deliver::{Delivery, deliver},
     json,
 };
@@ -36,6 +37,7 @@ impl Operation for SignalRun {
     }
 
     async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
+        check_size(&cx, &self.payload, "payload")?;
         let delivery = Delivery::Signal {
             kind: &self.kind,
             payload: self.payload.as_str().into(),

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use serde_json::value::RawValue;
 
-use super::{json, wait_for_end};
+use super::{check_size, json, wait_for_end};
 use crate::dialect::{
     flo::MANAGER,
     managers::{WrongPayload, wanted_in},
@@ -86,14 +86,7 @@ impl Operation for StartRun {
     }
 
     async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
-        let (bytes, max) = (self.start.input.len(), cx.runtime().run_payload_max());
-        if bytes > max {
-            return Err(Failure::new(
-                Code::BadRequest,
-                format!("the input has {bytes} bytes; at most {max} are allowed"),
-            )
-            .with("parameter", "input"));
-        }
+        check_size(&cx, &self.start.input, "input")?;
         let name = Arc::clone(&self.start.name.name);
         let mut tries = 0;
         loop {

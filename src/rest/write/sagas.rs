@@ -176,9 +176,14 @@ pub(in crate::rest) fn signalled(parts: &Parts, answer: Success) -> Written {
 }
 
 pub(in crate::rest) fn cancelled(parts: &Parts, answer: Success) -> Written {
-    answer.take_outcome::<runs::Cancelled>()?;
+    let (cancelled, _) = answer.take_outcome::<runs::Cancelled>()?;
     Ok(json(&Cancelled {
-        status: "cancelled",
+        status: match &*cancelled.status {
+            "pending" => "running".to_owned(),
+            "waiting" => "paused".to_owned(),
+            "timed_out" => "timeout".to_owned(),
+            _ => cancelled.status,
+        },
         id: parts.path("runId").to_owned(),
     }))
 }

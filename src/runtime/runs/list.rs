@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{Shown, State, state::RunKind};
+use crate::clock::Timestamp;
 use crate::dialect::flo::MANAGER;
 use crate::error::Failure;
 use crate::id::{EntityId, RunId, Tenant};
@@ -50,7 +51,7 @@ pub enum Comparison {
 }
 
 impl AttributeFilter {
-    /// Reads `a=x`, `n<5` or `n>5`.
+    /// Reads `a=x`, `n<5` or `n>5`. What is ordered is a number or a time.
     pub fn parse(text: &str) -> Option<Self> {
         let at = text.find(['=', '<', '>'])?;
         let (name, rest) = text.split_at(at);
@@ -59,10 +60,12 @@ impl AttributeFilter {
             b'<' => Comparison::Less,
             _ => Comparison::Greater,
         };
-        (!name.is_empty()).then(|| Self {
+        let value = &rest[1..];
+        let is_ordered = comparison == Comparison::Equal || number(value).is_some();
+        (!name.is_empty() && is_ordered).then(|| Self {
             name: name.into(),
             comparison,
-            value: rest[1..].into(),
+            value: value.into(),
         })
     }
 
@@ -71,24 +74,29 @@ impl AttributeFilter {
         let Some((_, json)) = attributes.find(|(name, _)| *name == self.name) else {
             return false;
         };
-        let text = crate::expr::string(json);
+        if let Some(text) = crate::expr::string(json) {
+            // Texts have no order here.
+            return self.comparison == Comparison::Equal && *text == *self.value;
+        }
+        let Some((own, asked)) = number(json).zip(number(&self.value)) else {
+            return false;
+        };
         match self.comparison {
-            Comparison::Equal => {
-                let text = text.as_deref().unwrap_or(json);
-                *text == *self.value && &**json != "null"
-            }
-            Comparison::Less | Comparison::Greater => {
-                // Texts have no order here.
-                let numbers = json.parse::<f64>().ok().zip(self.value.parse::<f64>().ok());
-                numbers
-                    .filter(|_| text.is_none())
-                    .is_some_and(|(one, other)| match self.comparison {
-                        Comparison::Less => one < other,
-                        Comparison::Greater | Comparison::Equal => one > other,
-                    })
-            }
+            // More digits than a double has are compared as they are.
+            Comparison::Equal => **json == *self.value || own.total_cmp(&asked).is_eq(),
+            Comparison::Less => own < asked,
+            Comparison::Greater => own > asked,
         }
     }
+}
+
+/// A number, or the milliseconds of a time (RFC 3339), as attributes have it.
+fn number(text: &str) -> Option<f64> {
+    let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
+    number.or_else(|| {
+        let at = Timestamp::parse(text).ok()?;
+        at.millis().to_string().parse().ok()
+    })
 }
 
 impl Runtime {

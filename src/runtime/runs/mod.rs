@@ -40,7 +40,7 @@ pub use plans::Plans;
 pub use send::parts as task_parts;
 pub use start::{RunStarted, StartRun};
 pub use state::{Invoked, RunKind, RunState, events};
-pub use tasks::{Invoke, ShownTask, TaskStatus, TasksAsked};
+pub use tasks::{Invoke, ShownTask, TaskPlace, TaskStatus, TasksAsked};
 pub use view::{RunDetails, Shown};
 
 use std::sync::Arc;
@@ -64,6 +64,9 @@ pub(in crate::runtime) use transactions::TaskTransactions;
 
 /// How often an advance is tried again that met a conflict.
 const CONFLICTS_MAX: u32 = 10;
+
+/// How many bytes the type of a signal has at most: it is in the state of the run.
+const SIGNAL_TYPE_MAX: usize = 256;
 
 fn not_found(id: &str) -> Failure {
     Failure::new(Code::RunNotFound, format!("there is no run {id}")).with("runId", id)
@@ -128,6 +131,10 @@ impl Runtime {
                 Code::BadRequest,
                 "the type of a signal must not be empty or begin with `_`",
             ));
+        }
+        if kind.len() > SIGNAL_TYPE_MAX {
+            let message = format!("the type of a signal has more than {SIGNAL_TYPE_MAX} bytes");
+            return Err(Failure::new(Code::BadRequest, message));
         }
         let kind: Arc<str> = kind.into();
         let run = self.find_run(&by.tenant, id).await?;

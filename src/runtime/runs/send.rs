@@ -184,6 +184,8 @@ pub(super) fn task_id(run: &str, ordinal: u64) -> Arc<str> {
 
 /// The run and the ordinal that an identifier of a task names.
 pub fn parts(task: &str) -> Option<(&str, u64)> {
-    let (run, ordinal) = task.rsplit_once('.')?;
-    Some((run, ordinal.parse().ok()?))
+    let (run, text) = task.rsplit_once('.')?;
+    let ordinal: u64 = text.parse().ok()?;
+    // Tasks are held by their identifiers, so each has one spelling.
+    (ordinal.to_string() == text).then_some((run, ordinal))
 }

@@ -237,6 +237,9 @@ pub(super) fn refused(id: &str, refusal: program::Refusal) -> Failure {
         program::Refusal::TooManySignals => {
             Failure::new(Code::TooManyRequests, format!("run {id}: {refusal}"))
         }
+        program::Refusal::HistoryFull => {
+            Failure::new(Code::BadRequest, format!("run {id}: {refusal}"))
+        }
         program::Refusal::NotAsked => Failure::internal(format!("run {id}: {refusal}")),
     }
 }

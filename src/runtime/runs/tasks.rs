@@ -2,7 +2,7 @@
 //!
 //! An invocation is a run of one step that is not among the runs that callers see.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
 use super::{
     Runtime, StartRun, State, events,
@@ -14,12 +14,18 @@ use crate::clock::Timestamp;
 use crate::compute::tasks::{TaskKind, TaskView};
 use crate::error::{Code, Failure};
 use crate::id::{RunId, Tenant};
-use crate::program::{EventKind, HistoryEvent, StartedBy, Status, Waiting};
+use crate::program::{EventKind, HistoryEvent, Purpose, StartedBy, Status, Waiting};
 use crate::runtime::{Initiator, Session};
 use crate::storage::{RunName, RunsWanted, StoredRun};
 
-/// How many advances of a history are read at a time.
+/// How many runs are read at a time.
 const PAGE: i64 = 256;
+
+/// How many advances of a history are read at a time. Each may have values of a megabyte.
+const EVENTS: i64 = 32;
+
+/// How many bytes of inputs and outputs a page of tasks has; one task more may go beyond.
+const PAGE_BYTES: usize = 4 << 20;
 
 /// How many runs are looked at for one page of tasks.
 const LOOKED_AT_MAX: usize = 5_000;
@@ -40,6 +46,8 @@ pub struct Invoke {
 #[derive(Debug)]
 pub struct ShownTask {
     pub id: Arc<str>,
+    /// Its number in its run.
+    ordinal: u64,
     pub kind: TaskKind,
     pub name: Box<str>,
     pub namespace: Arc<str>,
@@ -99,14 +107,53 @@ pub struct TasksAsked {
     pub name: Option<Box<str>>,
     pub statuses: Vec<TaskStatus>,
     pub run: Option<String>,
-    /// The runs before it.
-    pub before: Option<RunId>,
+    pub before: Option<TaskPlace>,
     pub limit: usize,
+}
+
+/// A place in the list of tasks: behind it are the tasks of a run before one of them, and those of
+/// older runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TaskPlace {
+    run: RunId,
+    ordinal: u64,
+}
+
+impl TaskPlace {
+    /// Reads what [`fmt::Display`] writes.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (run, ordinal) = text.split_once('.')?;
+        Some(Self {
+            run: RunId::new(run.parse().ok()?),
+            ordinal: ordinal.parse().ok()?,
+        })
+    }
+}
+
+impl fmt::Display for TaskPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.run.number(), self.ordinal)
+    }
+}
+
+/// The tasks of a page, as far as it is made.
+#[derive(Debug, Default)]
+struct TasksFound {
+    tasks: Vec<ShownTask>,
+    bytes: usize,
+}
+
+impl TasksFound {
+    const fn is_full(&self, limit: usize) -> bool {
+        self.tasks.len() >= limit || self.bytes >= PAGE_BYTES
+    }
 }
 
 /// A task while a history is read.
 struct Found {
     ordinal: u64,
+    /// Whether it is a call of a connector, whose input no event has.
+    is_call: bool,
     name: Box<str>,
     step: Box<str>,
     input: Option<Arc<str>>,
@@ -116,13 +163,14 @@ struct Found {
 }
 
 impl Runtime {
-    /// Invokes an action in the transaction of a session; the identifier of its task, and its run.
+    /// Invokes an action in the transaction of a session; its run, the identifier of its task, and
+    /// whether it was not invoked before with that key.
     pub async fn invoke(
         &self,
         session: &mut Session,
         by: &Initiator,
         invoke: Invoke,
-    ) -> Result<(RunId, Arc<str>), Failure> {
+    ) -> Result<(RunId, Arc<str>, bool), Failure> {
         let (registry, action) = (&self.0.registry, &invoke.action);
         let known = registry.action_named(&by.tenant, &invoke.namespace, action);
         let known = known.await?;
@@ -158,7 +206,7 @@ impl Runtime {
         invoke: &Invoke,
         id: Option<Box<str>>,
         started_by: StartedBy,
-    ) -> Result<(RunId, Arc<str>), Failure> {
+    ) -> Result<(RunId, Arc<str>, bool), Failure> {
         let name = RunName {
             namespace: Arc::clone(&invoke.namespace),
             name: format!("{INVOCATION}{}", invoke.action).into(),
@@ -176,7 +224,7 @@ impl Runtime {
             ..StartRun::new(name, Arc::clone(&invoke.input), started_by)
         };
         let started = self.start_run(session, by, start).await?;
-        Ok((started.run, task_id(&started.id, 1)))
+        Ok((started.run, task_id(&started.id, 1), started.is_new))
     }
 
     /// A task by its identifier.
@@ -198,52 +246,91 @@ impl Runtime {
             .ok_or_else(unknown)
     }
 
-    /// The tasks that are asked for, the newest runs first. With them comes the run after which to
-    /// continue, if there may be more.
+    /// The tasks that are asked for, those of the newest runs first. With them comes the place at
+    /// which to continue, if there may be more.
     pub async fn list_tasks(
         &self,
         tenant: &Tenant,
         asked: &TasksAsked,
-    ) -> Result<(Vec<ShownTask>, Option<RunId>), Failure> {
-        let is_asked_for = |task: &ShownTask| {
-            let name = asked.name.as_ref().is_none_or(|name| *name == task.name);
-            name && (asked.statuses.is_empty() || asked.statuses.contains(&task.status))
-        };
+    ) -> Result<(Vec<ShownTask>, Option<TaskPlace>), Failure> {
+        let mut found = TasksFound::default();
+        let before = asked.before;
         if let Some(run) = &asked.run {
             let stored = self.stored_run(tenant, run).await?;
-            let mut tasks = self.tasks_of_run(tenant, &stored).await?;
-            tasks.retain(is_asked_for);
-            tasks.reverse();
-            tasks.truncate(asked.limit);
-            return Ok((tasks, None));
+            let below = before.map(|place| place.ordinal);
+            let next = self.add_tasks(tenant, &stored, below, asked, &mut found);
+            let next = next.await?;
+            return Ok((found.tasks, next));
+        }
+        if let Some(place) = before.filter(|place| place.ordinal > 0)
+            && let Some(stored) = self.storage().run(tenant, place.run).await?
+            && stored.name.namespace == asked.namespace
+        {
+            let below = Some(place.ordinal);
+            let next = self.add_tasks(tenant, &stored, below, asked, &mut found);
+            if let Some(next) = next.await? {
+                return Ok((found.tasks, Some(next)));
+            }
         }
         let mut wanted = RunsWanted {
-            before: asked.before,
+            before: before.map(|place| place.run),
             ..RunsWanted::default()
         };
-        let (mut found, mut looked_at) = (Vec::new(), 0);
+        let mut looked_at = 0;
         loop {
             let page = self.storage().runs(tenant, &wanted, PAGE).await?;
             let is_last = i64::try_from(page.len()).is_ok_and(|rows| rows < PAGE);
             for stored in page {
-                if found.len() >= asked.limit || looked_at == LOOKED_AT_MAX {
-                    return Ok((found, wanted.before));
+                if found.is_full(asked.limit) || looked_at == LOOKED_AT_MAX {
+                    let behind = wanted.before.map(|run| TaskPlace { run, ordinal: 0 });
+                    return Ok((found.tasks, behind));
                 }
                 looked_at += 1;
                 wanted.before = Some(stored.id);
                 if stored.name.namespace != asked.namespace {
                     continue;
                 }
-                let mut tasks = self.tasks_of_run(tenant, &stored).await?;
-                tasks.retain(is_asked_for);
-                tasks.reverse();
-                found.extend(tasks);
+                let next = self.add_tasks(tenant, &stored, None, asked, &mut found);
+                if let Some(next) = next.await? {
+                    return Ok((found.tasks, Some(next)));
+                }
             }
             if is_last {
-                return Ok((found, None));
+                return Ok((found.tasks, None));
             }
             tokio::task::yield_now().await;
         }
+    }
+
+    /// Adds those tasks of a run that are asked for, the newest first, as long as there is room; the
+    /// place of the rest.
+    async fn add_tasks(
+        &self,
+        tenant: &Tenant,
+        stored: &StoredRun,
+        below: Option<u64>,
+        asked: &TasksAsked,
+        found: &mut TasksFound,
+    ) -> Result<Option<TaskPlace>, Failure> {
+        for task in self.tasks_of_run(tenant, stored).await?.into_iter().rev() {
+            let is_behind = below.is_none_or(|below| task.ordinal < below);
+            let is_named = asked.name.as_ref().is_none_or(|name| *name == task.name);
+            let statuses = &asked.statuses;
+            let is_so = statuses.is_empty() || statuses.contains(&task.status);
+            if !(is_behind && is_named && is_so) {
+                continue;
+            }
+            if found.is_full(asked.limit) {
+                return Ok(Some(TaskPlace {
+                    run: stored.id,
+                    ordinal: task.ordinal + 1,
+                }));
+            }
+            let output = task.output.as_ref().map_or(0, |output| output.len());
+            found.bytes += task.input.len() + output;
+            found.tasks.push(task);
+        }
+        Ok(None)
     }
 
     /// The tasks of a run, the oldest first.
@@ -259,15 +346,31 @@ impl Runtime {
         if let Some(action) = invoked {
             found.push(Found::new(1, action, "", state.run.created));
         }
-        let mut after = 0;
+        let (mut after, mut last_at) = (0, state.run.created);
         loop {
-            let page = self.storage().run_events(stored.id, after, PAGE).await?;
+            let page = self.storage().run_events(stored.id, after, EVENTS).await?;
             let Some(last) = page.last() else { break };
             after = last.last;
             for advance in page {
                 for event in events(&advance.record)? {
+                    last_at = event.at();
                     take(&mut found, &mut step, &event, invoked.is_some());
                 }
+            }
+        }
+        if let Some(out) = state.run.call_of_member() {
+            let input = Some(self.shown_value(stored.id, &out.input).await?);
+            if let Some(task) = found.iter_mut().find(|task| task.ordinal == out.ordinal) {
+                task.input = input;
+            } else {
+                // One of a compensation or a callback.
+                let step = out.purpose.as_ref().and_then(Purpose::step);
+                let step = step.unwrap_or_default();
+                found.push(Found {
+                    input,
+                    is_call: true,
+                    ..Found::new(out.ordinal, &out.action, step, last_at)
+                });
             }
         }
         let mut shown = Vec::with_capacity(found.len());
@@ -310,12 +413,18 @@ impl Runtime {
         };
         let input = match found.input {
             Some(input) => input,
+            None if found.is_call => "null".into(),
             None => self.shown_value(stored.id, &state.run.input).await?,
         };
         let is_invoked = !state.is_listed();
         Ok(ShownTask {
             id,
-            kind: kind_of(&found.name),
+            ordinal: found.ordinal,
+            kind: if found.is_call {
+                TaskKind::Connector
+            } else {
+                kind_of(&found.name)
+            },
             name: match found.name.strip_prefix(ITEM) {
                 Some(workflow) => workflow.into(),
                 None => found.name,
@@ -338,6 +447,7 @@ impl Found {
     fn new(ordinal: u64, name: &str, step: &str, created: Timestamp) -> Self {
         Self {
             ordinal,
+            is_call: false,
             name: name.into(),
             step: step.into(),
             input: None,
@@ -357,8 +467,10 @@ fn take(found: &mut Vec<Found>, step: &mut Box<str>, event: &HistoryEvent, is_in
     match event.kind {
         EventKind::StepStarted => *step = (*event.detail).into(),
         EventKind::AwaitingAction if !is_invoked => {
-            let ordinal = found.len() as u64 + 1;
+            // That of a call is in its event: calls of which none is a task are counted with it.
+            let ordinal = event.task.unwrap_or(found.len() as u64 + 1);
             let mut task = Found::new(ordinal, &event.detail, step, event.at());
+            task.is_call = event.task.is_some();
             task.input.clone_from(&event.data);
             found.push(task);
         }

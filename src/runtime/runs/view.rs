@@ -13,10 +13,13 @@ use crate::runtime::Runtime;
 use crate::storage::StoredRun;
 
 /// How many advances of a history are read at a time.
-const PAGE: i64 = 256;
+const PAGE: i64 = 32;
 
 /// How many signals of a run are shown.
 const SIGNALS_MAX: usize = 1_000;
+
+/// How many bytes of signals are shown; one signal more may go beyond.
+const SIGNALS_BYTES: u64 = 4 << 20;
 
 /// A run without its values.
 #[derive(Debug)]
@@ -191,7 +194,7 @@ impl Runtime {
         }
     }
 
-    /// The signals of a run, oldest first, and which of them a wait has taken: each takes the
+    /// The first signals of a run, oldest first, and which of them a wait has taken: each takes the
     /// oldest of its type.
     #[expect(
         clippy::wildcard_enum_match_arm,
@@ -200,6 +203,7 @@ impl Runtime {
     async fn shown_signals(&self, stored: &StoredRun) -> Result<Vec<ShownSignal>, Failure> {
         let mut signals: Vec<ShownSignal> = Vec::new();
         let mut taken: HashMap<Arc<str>, usize> = HashMap::new();
+        let mut bytes = 0;
         let mut after = 0;
         loop {
             let page = self.storage().run_events(stored.id, after, PAGE).await?;
@@ -208,7 +212,10 @@ impl Runtime {
             for advance in page {
                 for event in events(&advance.record)? {
                     match event.kind {
-                        EventKind::SignalReceived if signals.len() < SIGNALS_MAX => {
+                        EventKind::SignalReceived
+                            if signals.len() < SIGNALS_MAX && bytes < SIGNALS_BYTES =>
+                        {
+                            bytes += event.bytes();
                             signals.push(ShownSignal {
                                 kind: Arc::clone(&event.detail),
                                 payload: event.data.clone().unwrap_or_else(|| "null".into()),

@@ -423,6 +423,8 @@ pub struct TaskState {
     pub status: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<String>,
+    /// Who has it. A worker that has pulled it is shown by every node, a member that was sent it by
+    /// the node that drives its run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken_by: Option<String>,
     pub task_id: String,
