@@ -4,8 +4,8 @@ use tokio::time::timeout;
 
 use super::{
     Error, Storage,
+    instant::DISK_PATIENCE,
     port::{TenantRow, Version},
-    snapshot::DISK_PATIENCE,
 };
 use crate::clock::{PointInTime, Timestamp};
 use crate::id::{EntityId, Tenant};

@@ -1,10 +1,16 @@
 //! Commit times, and the promise that an instant once read stays as read (STORAGE.md §1).
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::{
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use tokio::sync::Notify;
 
 use crate::clock::Timestamp;
+
+/// How long a read waits for what it has seen to be on the disk.
+pub(super) const DISK_PATIENCE: Duration = Duration::from_secs(5);
 
 /// The times of commits.
 ///

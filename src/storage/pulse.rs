@@ -71,6 +71,7 @@ impl Storage {
             is_off: false,
             runs_moved: false,
             counting: None,
+            closed: Vec::new(),
             forgets_all: false,
         };
         Some(KeepPulse {
@@ -204,6 +205,8 @@ struct Heart {
     /// Whether runs were advanced since they were counted.
     runs_moved: bool,
     counting: Option<AbortOnDropHandle<()>>,
+    /// The work of incidents that were closed, until it is looked at.
+    closed: Vec<(Tenant, Work)>,
     /// Whether everything in memory is to be forgotten, since commits were lost.
     forgets_all: bool,
 }
@@ -346,10 +349,12 @@ impl Heart {
                 None => Some(in_time(self.storage.0.database.runs_that_await()).await?),
             };
             let closed = self.storage.apply(pulse, awaiting, self.forgets_all);
+            self.closed.extend(closed);
             self.forgets_all = false;
-            for (tenant, work) in closed {
-                in_time(self.storage.wake_work(&tenant, &work)).await?;
-            }
+        }
+        while let Some((tenant, work)) = self.closed.last() {
+            in_time(self.storage.wake_work(tenant, work)).await?;
+            self.closed.pop();
         }
         Ok(has_more)
     }

@@ -1,11 +1,12 @@
 //! Reads of one tenant as of one sequence.
 
-use std::{collections::HashMap, time::Duration};
+use std::collections::HashMap;
 
 use tokio::time::timeout;
 
 use super::{
     Error, Storage,
+    instant::DISK_PATIENCE,
     port::{Definitions, ModelRow, Recorded, TenantRow, Version},
 };
 use crate::entity::{Change, Position, Sequence};
@@ -13,9 +14,6 @@ use crate::id::{EntityId, ModelKey, StateName, Tenant, TransactionId};
 
 /// How many entities one trip of a scan brings.
 const SCAN_ROWS: i64 = 256;
-
-/// How long a read waits for what it has seen to be on the disk.
-pub(super) const DISK_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Everything a tenant had at one moment. It holds nothing open: history does not change, so any
 /// connection answers at any time.

@@ -4,7 +4,10 @@ use std::{path::Path, time::Duration};
 
 use serde_json::{Value, json};
 
-use crate::support::{Connection, PATIENCE, Server, postgres::Postgres, token};
+use crate::sharing::node;
+use crate::support::{
+    Connection, PATIENCE, Server, backend, database::Database, postgres::Postgres, token,
+};
 
 /// A saga that ends at once and one that waits for a signal.
 const SAGAS: &str = r#"
@@ -323,4 +326,27 @@ async fn a_database_that_hangs_delays_only_its_own_table() {
         row(&path, "mycel_workflows", "status", &run)
     })
     .await;
+}
+
+#[tokio::test]
+async fn what_a_killed_process_has_not_written_is_written_by_another() {
+    let database = Database::new(backend::migrate);
+    let url = database.url();
+    let mut nodes = [node(&url), node(&url)];
+    let live = || database.execute("select count(*) from node");
+    until("2".to_owned(), live).await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let place = folder.path().join("later");
+    let path = place.join("shown.db");
+    let connection = nodes[0].connect().await;
+    let apply = sqlite(&path, "table = \"shown_runs\"");
+    connection.ok("BundleApplyRequest", apply).await;
+    let run = start(&connection, "quick").await;
+    drop(connection);
+    nodes[0].kill();
+    std::fs::create_dir(&place).expect("a folder");
+    let status = || row(&path, "shown_runs", "status", &run);
+    until(vec!["completed".to_owned()], status).await;
+    let records = || database.execute("select count(*) from record where kind = 15");
+    until("0".to_owned(), records).await;
 }

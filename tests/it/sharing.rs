@@ -14,7 +14,7 @@ use crate::support::{
 };
 
 /// A process over a database.
-fn node(url: &str) -> Server {
+pub(crate) fn node(url: &str) -> Server {
     node_with(url, &[])
 }
 
