@@ -117,7 +117,7 @@ impl Sources {
         Ok(sources)
     }
 
-    /// What is odd about the files.
+    /// Warnings about the files.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }

@@ -10,8 +10,7 @@ use tonic::{
 };
 
 use super::{Connected, with_the_reader};
-use crate::app::Addresses;
-use crate::app::{config::Config, tls};
+use crate::app::{Addresses, config::Config, tls};
 use crate::event::{
     Event, frame::Frame, proto::service::cloud_events_service_client::CloudEventsServiceClient,
 };

@@ -467,7 +467,7 @@ fn with_settings(command: impl FnOnce(Config) -> ExitCode) -> ExitCode {
     }
 }
 
-/// Prints what is odd about the settings.
+/// Prints warnings about the settings.
 fn warn_of(warnings: &[String]) {
     for warning in warnings {
         eprintln!("interlock: warning: {warning}");

@@ -1,7 +1,7 @@
-//! How much JSON the paths of one thing to do may lead through.
+//! Limits how much JSON is read for one turn of a run, or for one template.
 //!
 //! Each member of a path is looked for in all of the value that it is a member of, so a path into a
-//! document that nests deep reads it many times.
+//! deeply nested document reads most of it once per level.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -74,7 +74,7 @@ impl Committer {
                     self.take_turn().await;
                 }
                 Err(failure) if failure.cause() == Cause::Rejected => {
-                    error!(error = %failure, "the database rejected what is no commit of units");
+                    error!(error = %failure, "the database rejected a change of indexes, identities or stored runs");
                     return Err(Error::NotCommitted);
                 }
                 Err(failure) => {
