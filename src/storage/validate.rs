@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use foldhash::HashMap;
+use foldhash::{HashMap, HashSet};
 
 use super::{
     Error,
     draft::{Draft, FOLDED_AT, Holders, ModelChange, RecordView, Taken, TopicView, encode_schema},
-    port::{Definitions, Edit, Effect, ModelRow, RunKey, TenantRow},
+    port::{Definitions, Edit, Effect, ModelRow, RunKey, TaskKey, TenantRow},
 };
 use crate::entity::{Position, Sequence};
 use crate::id::{EntityId, ModelKey, RunId, Tenant};
@@ -34,6 +34,8 @@ pub(super) struct View {
     pub(super) records: RecordView,
     /// How far the topics go that the batch publishes to.
     pub(super) topics: TopicView,
+    /// Those of its lone tasks that are still there.
+    pub(super) tasks: HashSet<TaskKey>,
 }
 
 /// What validation wants to know of a model.
@@ -181,7 +183,9 @@ pub(super) fn validate(view: &mut View, draft: &Draft, first: Position) -> Resul
         .bases()
         .all(|(id, base)| current(&id) == base.map(|base| base.position));
     let records_hold = view.records.holds(&draft.tenant, &draft.records);
-    if !reads_hold || !writes_hold || !records_hold {
+    let lone = draft.lone_tasks();
+    let tasks_hold = lone.iter().all(|task| view.tasks.contains(task));
+    if !reads_hold || !writes_hold || !records_hold || !tasks_hold {
         return Err(Error::Conflict);
     }
     view.topics.check(&draft.tenant, &draft.publications)?;
@@ -189,6 +193,9 @@ pub(super) fn validate(view: &mut View, draft: &Draft, first: Position) -> Resul
     view.holders.give(draft)?;
     view.taken.take(draft);
     view.take_runs(draft, first);
+    for task in &lone {
+        view.tasks.remove(task);
+    }
     let (mut position, mut writes) = (first, draft.writes.len());
     for (id, _) in draft.bases() {
         if writes == 0 {

@@ -11,7 +11,7 @@ use crate::entity::{Position, Sequence};
 use crate::storage::{
     Error, Storage,
     draft::{Committed, Draft, Holders, RecordView, Taken, claimed},
-    port::Newest,
+    port::{Newest, TaskKey},
     submission::Submission,
     validate::{self, ModelView, View},
 };
@@ -61,6 +61,11 @@ impl Committer {
         view_runs(&self.storage, &mut view, batch).await?;
         view.records = records(&self.storage, drafts()).await?;
         view.topics = topics(&self.storage, &mut self.newest_topic, drafts()).await?;
+        let lone: Vec<TaskKey> = drafts().flat_map(Draft::lone_tasks).collect();
+        if !lone.is_empty() {
+            let found = self.storage.0.database.tasks(&lone).await?;
+            view.tasks = found.into_iter().map(|task| task.key).collect();
+        }
         Ok(view)
     }
 

@@ -12,10 +12,10 @@ mod topic;
 
 use std::sync::Arc;
 
-use foldhash::HashMap;
+use foldhash::{HashMap, HashSet};
 
 use super::{
-    port::{EntityRow, ModelRow},
+    port::{EntityRow, ModelRow, Subject, TaskKey},
     task::{Decision, TaskChange},
 };
 use crate::clock::Timestamp;
@@ -174,6 +174,25 @@ impl Draft {
             && self.outcomes.is_empty()
             && self.records.changes.is_empty()
             && self.publications.is_empty()
+    }
+
+    /// The stored tasks of entities that it completes and does not write: no version shows that
+    /// another process has completed them.
+    pub(super) fn lone_tasks(&self) -> Vec<TaskKey> {
+        let dropped = self.tasks.iter().filter_map(|change| match change {
+            TaskChange::Drop(dropped) if dropped.key != TaskKey(0) => match dropped.subject {
+                Subject::Entity(entity) => Some((entity, dropped.key)),
+                Subject::Run(_) => None,
+            },
+            TaskChange::Drop(_) | TaskChange::Put(_) => None,
+        });
+        let mut dropped = dropped.peekable();
+        if dropped.peek().is_none() {
+            return Vec::new();
+        }
+        let written: HashSet<EntityId> = self.bases().map(|(id, _)| id).collect();
+        let lone = dropped.filter(|(entity, _)| !written.contains(entity));
+        lone.map(|(_, key)| key).collect()
     }
 
     /// Every entity that is written or deleted, and the version it replaces.

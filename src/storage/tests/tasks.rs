@@ -95,3 +95,38 @@ async fn what_is_due_is_read_with_its_entity_which_must_not_move() {
     assert_eq!(left[0].task.handle(), keys[0]);
     bench.stop().await;
 }
+
+#[tokio::test]
+async fn what_a_timer_declined_is_recorded_once() {
+    let bench = Bench::start().await;
+    let model = bench.locked_model("m").await;
+    let id = bench.create(&model, 1).await;
+    let mut unit = bench.unit();
+    let version = unit.read(id).await.expect("reads").expect("there");
+    unit.update(&model, &version, with(&version, 2), Vec::new(), None)
+        .expect("fits");
+    unit.put_task(later(id, 7)).expect("fits");
+    commit(unit).await.expect("commits");
+    // Two processes have read the task before one of them is done.
+    let mut units = Vec::new();
+    for _ in 0..2 {
+        let mut unit = bench.unit();
+        let version = unit.read(id).await.expect("reads").expect("there");
+        let tasks = unit.tasks(&version).await.expect("reads");
+        let record = RunRecord {
+            start: StartKind::Timer,
+            asked: Some("later".to_owned()),
+            at: 7,
+            entries: Vec::new(),
+        };
+        unit.note(&version, record).expect("fits");
+        unit.drop_task(&tasks[0]);
+        units.push(unit);
+    }
+    let second = units.pop().expect("two");
+    let first = units.pop().expect("two");
+    commit(first).await.expect("commits");
+    assert!(matches!(commit(second).await, Err(Error::Conflict)));
+    assert!(dues(&mut bench.unit(), id).await.is_empty());
+    bench.stop().await;
+}
