@@ -12,11 +12,11 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use crate::support::{
-    Connection, PATIENCE, Rest, Server, backend, code, command, create, get, locked_model,
-    new_entity,
+    Connection, Rest, Server, backend, code, command, create, get, locked_model, new_entity,
     postgres::{Postgres, is_super_user},
     relay::{Passage, Relay, Trick},
     request,
+    wait::until,
 };
 
 fn url(port: u16) -> String {
@@ -95,15 +95,6 @@ impl Scene {
         })
         .await;
         begun.elapsed()
-    }
-}
-
-/// Waits until something holds.
-async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
-    let begun = Instant::now();
-    while !holds().await {
-        assert!(begun.elapsed() < PATIENCE, "{what}");
-        sleep(Duration::from_millis(20)).await;
     }
 }
 

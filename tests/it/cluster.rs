@@ -1,9 +1,6 @@
 //! Several processes over one `PostgreSQL` database.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
 use futures_util::StreamExt as _;
 use interlock::event::{frame::Frame, proto::peers::peers_client::PeersClient};
@@ -17,20 +14,11 @@ use tokio::{
 use crate::support::{
     Connection, Member, PATIENCE, Reply, Rest, Server, backend, code, create, database::Database,
     get, governed_model, locked_model, new_entity, payload_of, processed_by, request, state,
-    sync_processor,
+    sync_processor, wait::until,
 };
 
 /// What all tests of clusters share.
 const SECRET: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
-
-/// Waits until something holds.
-async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_mins(1);
-    while !holds().await {
-        assert!(Instant::now() < deadline, "{what}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-}
 
 /// A process over a database.
 fn process(database: &Database, settings: &[(&str, &str)]) -> Server {

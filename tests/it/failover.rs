@@ -16,6 +16,7 @@ use crate::support::{
     postgres::Postgres,
     relay::{Passage, Relay},
     request,
+    wait::until,
 };
 
 /// How many positions the first commit on another server leaves out.
@@ -38,15 +39,6 @@ fn migrate(primary: &Postgres) {
         "postgres://postgres@127.0.0.1:{}/postgres?sslmode=disable",
         primary.port
     ));
-}
-
-/// Waits until something holds.
-async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
-    let begun = Instant::now();
-    while !holds().await {
-        assert!(begun.elapsed() < PATIENCE, "{what}");
-        sleep(Duration::from_millis(20)).await;
-    }
 }
 
 /// The changes of a feed up to one of a transaction: position, entity and transaction.

@@ -11,7 +11,9 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::support::{Connection, PATIENCE, Rest, Server, code, create, locked_model, new_entity};
+use crate::support::{
+    Connection, Rest, Server, code, create, locked_model, new_entity, wait::until,
+};
 
 /// Within which time a write is answered, whatever the disk does.
 const BOUND: Duration = Duration::from_secs(5);
@@ -72,17 +74,6 @@ async fn try_create(connection: &Connection, model: &Value, size: usize) -> Resu
         return Ok(id.expect("an id").to_owned());
     }
     Err(code(&answer))
-}
-
-/// Repeats something until it is so.
-async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
-    let waiting = async {
-        while !is_so().await {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    let waited = tokio::time::timeout(PATIENCE, waiting).await;
-    waited.unwrap_or_else(|_| panic!("never: {what}"));
 }
 
 async fn is_ready(server: &Server) -> bool {

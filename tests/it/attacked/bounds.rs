@@ -13,20 +13,7 @@ use super::{
     ATTACKER, INNOCENT, Innocent, connect, connection_of, group, needles, patterns, rest_of,
     server, silent_timer, text_of,
 };
-use crate::support::{Member, PATIENCE, Rest, Server, iam, scene::simple};
-
-/// How often something is looked at until it is as wanted.
-const NOW_AND_THEN: Duration = Duration::from_millis(20);
-
-/// Waits until something is so.
-async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
-    let waiting = async {
-        while !is_so().await {
-            tokio::time::sleep(NOW_AND_THEN).await;
-        }
-    };
-    assert!(timeout(PATIENCE, waiting).await.is_ok(), "{what}");
-}
+use crate::support::{Member, PATIENCE, Rest, Server, iam, scene::simple, wait::until};
 
 async fn import(rest: &Rest, workflow: Value) {
     let import = json!({"workflows": [workflow]}).to_string();

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{LIVE, becomes, node, node_with, timed};
 use crate::support::{
     Connection, PATIENCE, Rest, Server, backend, code, create, database::Database, governed_model,
-    locked_model,
+    locked_model, wait::found,
 };
 
 /// Two processes over a database.
@@ -22,20 +22,6 @@ async fn two(settings: &[(&str, &str)]) -> (Database, [Server; 2]) {
 async fn incidents(connection: &Connection) -> Vec<Value> {
     let found = connection.ok("IncidentsGetRequest", json!({})).await;
     found["items"].as_array().expect("a list").clone()
-}
-
-/// Asks until there is an answer that is wanted.
-async fn until<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>) -> T {
-    let asking = async {
-        loop {
-            if let Some(found) = ask().await {
-                return found;
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    };
-    let found = tokio::time::timeout(PATIENCE, asking).await;
-    found.unwrap_or_else(|_| panic!("never: {what}"))
 }
 
 #[tokio::test]
@@ -76,7 +62,7 @@ async fn an_incident_that_is_retried_at_another_process_is_worked_on() {
     create(&connections[0], &model, json!({"n": 1})).await;
     let body = database.execute("select body from task");
     database.execute("update task set body = '[]'");
-    let incident = until("an incident", async || {
+    let incident = found("an incident", async || {
         incidents(&connections[0]).await.pop()
     })
     .await;
@@ -105,7 +91,7 @@ async fn requests_do_not_wait_for_a_table_that_is_locked() {
     let mut holder = database.idle_client(LOCK);
     // The count of runs, which a pulse asks for once a second, waits for the lock.
     let asked = "select count(*) from pg_locks where not granted";
-    until("something waits", async || {
+    found("something waits", async || {
         (database.execute(asked) != "0").then_some(())
     })
     .await;
@@ -142,7 +128,7 @@ async fn a_process_that_was_away_for_many_commits_catches_up() {
          from (select * from \"commit\" order by seq desc limit 1) c, generate_series(1, 180000) i",
     );
     nodes[0].signal("-CONT");
-    let found = until("it reads again", async || {
+    let found = found("it reads again", async || {
         let answer = here.call("EntityGetRequest", read.clone()).await;
         (answer["success"] == true).then_some(answer)
     })

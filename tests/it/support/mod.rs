@@ -22,6 +22,7 @@ pub(crate) mod schema;
 mod server;
 mod stored;
 pub(crate) mod token;
+pub(crate) mod wait;
 
 pub(crate) use connection::{Connection, PATIENCE, client, code, payload_of, request};
 pub(crate) use member::{Call, Member, Reply};
