@@ -176,7 +176,13 @@ mod tests {
         };
         let taken = key(include_str!("../sql/session_turn.sql"), "pg_advisory_lock(");
         assert!(!taken.is_empty());
-        assert_eq!(key(HEAD, "pg_try_advisory_xact_lock_shared("), taken);
+        for function in [
+            "pg_try_advisory_xact_lock_shared(",
+            "pg_try_advisory_xact_lock(",
+            "pg_advisory_unlock(",
+        ] {
+            assert_eq!(key(HEAD, function), taken);
+        }
     }
 
     #[test]
