@@ -13,7 +13,13 @@ use crate::error::Failure;
 use crate::grpc;
 
 /// The paths of the methods whose messages may come at any time.
-const STREAMS: [&str; 2] = ["/startStreaming", "/interlock.peer.v1.Peers/link"];
+const STREAMS: [&str; 2] = ["/startStreaming", PEERS];
+
+/// The method of other nodes. Who calls it is known by the first message, which is small.
+const PEERS: &str = "/interlock.peer.v1.Peers/link";
+
+/// The maximum size of that message in bytes.
+const GREETING_MAX: usize = 64 << 10;
 
 /// The beginning of the paths of all event methods; their callers are authenticated before the body
 /// is read.
@@ -37,6 +43,7 @@ impl Calls {
             STREAMS.iter().any(|stream| path.ends_with(stream)),
             path.starts_with(EVENTS),
         );
+        let greeting_max = (path == PEERS).then_some(GREETING_MAX);
         let mut hold = None;
         if is_event {
             match self.admission.admit(request.headers()).await {
@@ -53,8 +60,12 @@ impl Calls {
             Within::Body
         };
         let deadline = deadline(request.headers());
-        let request = request
-            .map(|body| Received::new(body, self.times, within, too_slow).counted(hold, no_room));
+        let request = request.map(|body| {
+            Received::new(body, self.times, within, too_slow)
+                .counted(hold, no_room)
+                .inflates(self.admission.message_max)
+                .begins_within(greeting_max, greeting_too_large)
+        });
         let mut routes = self.routes.clone();
         let answering = routes.call(request);
         let answered = match deadline {
@@ -76,6 +87,12 @@ impl Calls {
 
 fn no_room(failure: &Failure) -> Box<dyn std::error::Error + Send + Sync> {
     Box::new(Status::resource_exhausted(failure.to_string()))
+}
+
+fn greeting_too_large() -> Box<dyn std::error::Error + Send + Sync> {
+    Box::new(Status::resource_exhausted(format!(
+        "the first message of a node is larger than {GREETING_MAX} bytes"
+    )))
 }
 
 fn too_slow(times: &Times) -> Box<dyn std::error::Error + Send + Sync> {

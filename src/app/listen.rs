@@ -130,6 +130,10 @@ async fn bind(
     })
 }
 
+/// The maximum size in bytes of a message to a method that needs no authentication: its bytes are in
+/// nobody's budget.
+const PUBLIC_MESSAGE_MAX: usize = 4 << 10;
+
 /// What is served.
 pub(super) struct Serving {
     pub(super) grpc: grpc::Service,
@@ -163,9 +167,17 @@ impl Serving {
                 .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
         };
         let mut routes = Routes::new(service)
-            .add_service(health)
-            .add_service(reflection().build_v1()?)
-            .add_service(reflection().build_v1alpha()?);
+            .add_service(health.max_decoding_message_size(PUBLIC_MESSAGE_MAX))
+            .add_service(
+                reflection()
+                    .build_v1()?
+                    .max_decoding_message_size(PUBLIC_MESSAGE_MAX),
+            )
+            .add_service(
+                reflection()
+                    .build_v1alpha()?
+                    .max_decoding_message_size(PUBLIC_MESSAGE_MAX),
+            );
         if let Some(peers) = self.peers {
             let message_max = grpc::peer_message_max(admission.message_max);
             let peers = PeersServer::new(peers)

@@ -209,6 +209,7 @@ fn gateway(config: &Config, services: Services, authenticator: Authenticator) ->
         detail: config.error_detail,
         context: config.context_path.clone(),
         origins: config.origins.clone(),
+        is_local: config.listen.http.ip().is_loopback(),
     }
 }
 

@@ -7,7 +7,7 @@ use super::{Caller, Roles};
 use crate::entity::{Actor, ActorKind};
 
 /// How long the name of a user or tenant may be, in bytes.
-const NAME_BYTES_MAX: usize = 512;
+pub(super) const NAME_BYTES_MAX: usize = 512;
 
 /// The claims of a token that are read and issued.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

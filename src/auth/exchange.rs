@@ -7,7 +7,7 @@
 
 use super::{
     Roles,
-    claims::{Claims, SubjectClaims},
+    claims::{Claims, NAME_BYTES_MAX, SubjectClaims},
     directory::Known,
     pair::KeyUse,
     subject_of,
@@ -72,20 +72,28 @@ struct Subject {
 fn check(token: &str, tenant: &Tenant, known: &Known, now: Timestamp) -> Result<Subject, Refusal> {
     let (claims, key) = trusted(token, tenant, known, now).ok_or(Refusal::Untrusted)?;
     // Only a provider vouches for its users.
-    let user = claims
-        .sub
-        .filter(|user| !user.is_empty() && subject_of(user).is_none());
+    let is_user = |user: &String| {
+        (1..=NAME_BYTES_MAX).contains(&user.len())
+            && !user.chars().any(char::is_control)
+            && subject_of(user).is_none()
+    };
+    let user = claims.sub.filter(is_user);
     let user = user.ok_or(Refusal::Untrusted)?;
     // Checked last: only the tenant's own issuers can see the difference.
     if claims.caas_org_id.as_deref() != Some(tenant.as_str()) {
         return Err(Refusal::OtherTenant);
+    }
+    let expires = Timestamp::from_micros(claims.exp.saturating_mul(1_000_000));
+    // One that is accepted because clocks differ leaves no time for another token.
+    if expires <= now {
+        return Err(Refusal::Untrusted);
     }
     Ok(Subject {
         user,
         key: key.name.to_string(),
         roles: Roles::of(claims.user_roles.iter().flatten().map(String::as_str)),
         used_for: key.used_for,
-        expires: Timestamp::from_micros(claims.exp.saturating_mul(1_000_000)),
+        expires,
     })
 }
 

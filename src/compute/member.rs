@@ -4,7 +4,7 @@ use std::{
     collections::{BTreeMap, HashMap},
     sync::{
         Arc, Mutex, OnceLock, PoisonError,
-        atomic::{AtomicI64, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
     },
 };
 
@@ -43,6 +43,8 @@ pub(super) struct Member {
     tags: Tags,
     outbox: mpsc::Sender<Request>,
     calls: Mutex<Calls>,
+    /// Whether it gets no more calls, because it is about to leave.
+    draining: AtomicBool,
     /// When it was last chosen, as a count of calls.
     last_turn: AtomicU64,
     joined: Timestamp,
@@ -108,6 +110,7 @@ impl Members {
             tags,
             outbox,
             calls: Mutex::default(),
+            draining: AtomicBool::new(false),
             last_turn: AtomicU64::new(0),
             joined: now,
             seen: AtomicI64::new(now.micros()),
@@ -134,12 +137,23 @@ impl Members {
         members.map(|member| member.facts()).collect()
     }
 
-    /// The members of all tenants, with their tags.
+    /// Sends a member no more calls; it answers those that it has.
+    pub fn drain(&self, tenant: &Tenant, id: MemberId) {
+        if let Some(member) = self.named(tenant, id) {
+            member.draining.store(true, Ordering::Relaxed);
+            self.0.changed.notify_one();
+        }
+    }
+
+    /// The members of all tenants that get calls, with their tags.
     pub fn all(&self) -> Vec<(MemberId, Tenant, Tags)> {
         let by_tenant = self.lock();
         let each = by_tenant.iter().flat_map(|(tenant, members)| {
             let fact = |member: &Arc<Member>| (member.id, tenant.clone(), member.tags.clone());
-            members.iter().map(fact)
+            members
+                .iter()
+                .filter(|member| !member.is_draining())
+                .map(fact)
         });
         each.collect()
     }
@@ -204,7 +218,7 @@ impl Members {
         let fitting = by_tenant
             .get(tenant)?
             .iter()
-            .filter(|member| member.tags.satisfy(required));
+            .filter(|member| !member.is_draining() && member.tags.satisfy(required));
         let chosen = fitting.min_by_key(|member| {
             (
                 tried.contains(&member.id),
@@ -308,6 +322,10 @@ impl Member {
             served: self.served.load(Ordering::Relaxed),
             failed: self.failed.load(Ordering::Relaxed),
         }
+    }
+
+    fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::Relaxed)
     }
 
     fn in_flight(&self) -> usize {

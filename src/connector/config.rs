@@ -216,6 +216,12 @@ impl Config {
                 }
                 Some(HttpAuth::Bearer { .. } | HttpAuth::ApiKey { .. }) | None => None,
             },
+            // As the mechanism PLAIN sends it.
+            Self::Email(Email {
+                username: Some(username),
+                password: Some(password),
+                ..
+            }) => Some(format!("\0{username}\0{}", password.expose())),
             Self::Database(_) | Self::Email(_) | Self::Rest | Self::Entity | Self::Member => None,
         }
     }

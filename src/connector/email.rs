@@ -251,19 +251,21 @@ fn content(config: &Email, request: &Request<'_>) -> Result<Content, String> {
     if let Some(name) = template.or(config.template.as_deref()) {
         let (path, template) = found(config, name)?;
         let is_html = [".html", ".htm"].iter().any(|end| path.ends_with(end));
-        let filled = filled(template, fields, is_html)?;
-        let (subject, body) = divided(&filled);
+        let (subject, body) = divided(template);
         if let Some(subject) = subject
             && content.subject.is_none()
         {
-            content.subject = Some(subject.to_owned());
+            // One line of plain text, whatever the body is and the values have.
+            let filled = filled(subject, fields, false)?;
+            content.subject = Some(filled.split_whitespace().collect::<Vec<_>>().join(" "));
         }
+        let body = filled(body, fields, is_html)?;
         let place = if is_html {
             &mut content.html
         } else {
             &mut content.text
         };
-        place.get_or_insert_with(|| body.to_owned());
+        place.get_or_insert(body);
     }
     let bodies = [&content.text, &content.html];
     if bodies.iter().any(|body| {

@@ -11,6 +11,7 @@ use tokio::time::{sleep, timeout};
 use url::Url;
 
 use super::{CallFailed, Http, HttpAuth, RESULT_BYTES_MAX, Request, Trust, check};
+use crate::entity::is_unicode;
 use crate::expr::{members, quoted, string};
 use crate::outgoing::{Answer, Client, Fault, Reach};
 
@@ -325,10 +326,11 @@ impl Prepared<'_> {
     }
 }
 
-/// The text of a body that is JSON, as it is.
+/// The text of a body that is JSON, as it is. One with half a character (an unpaired surrogate) is
+/// only a text: no database can store it.
 fn json(body: &[u8]) -> Option<&str> {
     let value: &RawValue = serde_json::from_slice(body).ok()?;
-    Some(value.get())
+    is_unicode(value.get()).then_some(value.get())
 }
 
 #[cfg(test)]

@@ -7,7 +7,8 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::{CallFailed, Connector};
-use crate::expr::quoted;
+use crate::entity::skip_string;
+use crate::expr::{quoted, string};
 
 /// Shorter secrets are not looked for: cutting out every `1` would damage answers.
 const LENGTH_MIN: usize = 6;
@@ -38,7 +39,9 @@ impl Scrub {
         let secrets = config.secrets().into_iter();
         let mut sent: Vec<String> = secrets.flat_map(|secret| forms(secret.expose())).collect();
         if let Some(pair) = config.pair() {
-            sent.push(STANDARD.encode(pair));
+            let encoded = STANDARD.encode(pair);
+            sent.push(encoded.trim_end_matches('=').to_owned());
+            sent.push(encoded);
         }
         let values = connector.values.iter();
         let values = values.flat_map(|secret| forms(secret.expose()));
@@ -49,14 +52,14 @@ impl Scrub {
     }
 
     pub(super) fn result(&self, result: Arc<str>) -> Arc<str> {
-        self.in_results.cut(result)
+        self.in_results.json(result)
     }
 
     pub(super) fn failure(&self, failure: CallFailed) -> CallFailed {
         match failure {
             CallFailed::Failed { message, output } => CallFailed::Failed {
                 message: self.in_messages.text(&message).into_owned(),
-                output: output.map(|output| self.in_messages.cut(output)),
+                output: output.map(|output| self.in_messages.json(output)),
             },
             CallFailed::Unavailable { message } => CallFailed::Unavailable {
                 message: self.in_messages.text(&message).into_owned(),
@@ -88,12 +91,49 @@ impl Found {
         }
     }
 
-    fn cut(&self, text: Arc<str>) -> Arc<str> {
-        match self.text(&text) {
-            Cow::Borrowed(_) => text,
-            Cow::Owned(text) => text.into(),
-        }
+    fn finds(&self, text: &str) -> bool {
+        matches!(&self.0, Some((secrets, _)) if secrets.is_match(text))
     }
+
+    /// Cuts secrets out of JSON, which stays JSON: a number that has one becomes a text.
+    fn json(&self, text: Arc<str>) -> Arc<str> {
+        let bytes = text.as_bytes();
+        let (mut cut, mut at) = (String::with_capacity(text.len()), 0);
+        while let Some(next) = bytes.get(at) {
+            let end = match next {
+                b'"' => skip_string(bytes, at).map_or(bytes.len(), |(end, _)| end),
+                b'-' | b'0'..=b'9' => {
+                    let number = bytes[at..].iter().take_while(|byte| is_of_number(**byte));
+                    at + number.count()
+                }
+                _ => {
+                    let others = bytes[at..].iter().take_while(|byte| !begins_value(**byte));
+                    let end = at + others.count();
+                    cut.push_str(&text[at..end]);
+                    at = end;
+                    continue;
+                }
+            };
+            let piece = &text[at..end];
+            // A secret may stand across an escape, such as `\n`, and cut it apart.
+            let within = string(piece);
+            match (self.text(within.as_deref().unwrap_or(piece)), within.is_some()) {
+                (Cow::Borrowed(_), _) if !self.finds(piece) => cut.push_str(piece),
+                (text, true) => cut.push_str(&quoted(&self.text(&text))),
+                (_, false) => cut.push_str(&quoted(SHOWN)),
+            }
+            at = end;
+        }
+        if *cut == *text { text } else { cut.into() }
+    }
+}
+
+const fn begins_value(byte: u8) -> bool {
+    matches!(byte, b'"' | b'-' | b'0'..=b'9')
+}
+
+const fn is_of_number(byte: u8) -> bool {
+    matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E' | b'0'..=b'9')
 }
 
 /// A secret as it is, and as JSON, URLs, forms and base64 have it.
@@ -112,4 +152,31 @@ fn forms(plain: &str) -> Vec<String> {
         form_urlencoded::byte_serialize(plain.as_bytes()).collect(),
         STANDARD.encode(plain),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_without_its_secrets_is_still_json() {
+        let found = Found::new(vec![
+            "1234567".to_owned(),
+            "hidden".to_owned(),
+            "nabcdef".to_owned(),
+        ]);
+        for (text, expected) in [
+            (r#"{"a":1234567}"#, r#"{"a":"***"}"#),
+            (r#"[-91234567.0e3, 12,"hidden"]"#, r#"["***", 12,"***"]"#),
+            (r#"{"hidden":"a\"1234567b"}"#, r#"{"***":"a\"***b"}"#),
+            ("1234567", r#""***""#),
+            (r#"{"a":123}"#, r#"{"a":123}"#),
+            (r#"{"a":"x\nabcdef"}"#, r#"{"a":"x\nabcdef"}"#),
+            (r#"{"a":"hidd\u0065n"}"#, r#"{"a":"***"}"#),
+        ] {
+            let cut = found.json(text.into());
+            assert_eq!(&*cut, expected);
+            serde_json::from_str::<serde_json::Value>(&cut).expect("JSON");
+        }
+    }
 }

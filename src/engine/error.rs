@@ -235,6 +235,13 @@ impl Coded for Error {
         if matches!(self, Self::ProcessorTimedOut { .. }) {
             return vec![("cause", Code::DispatchTimeout.as_str().into())];
         }
+        if let Self::Processor {
+            failure: ProcessorFailure::Disconnected,
+            ..
+        } = self
+        {
+            return vec![("cause", Code::ComputeMemberDisconnected.as_str().into())];
+        }
         if let Self::TransitionNotFound { known, .. } | Self::TransitionScheduled { known, .. } =
             self
         {

@@ -145,9 +145,9 @@ impl Method {
             .into_inner()
             .event()
             .map_err(|rejected| invalid(&rejected.failure))?;
-        // Decompressed data is larger than what was received.
-        hold.hold(event.len())
-            .await
+        // Decompressed data is larger than what was received. It is in memory, so it does not wait
+        // for room.
+        hold.try_hold(event.len())
             .map_err(|failure| Status::resource_exhausted(failure.to_string()))?;
         let accepted = self.accept(event.within_call(trace.as_ref()))?;
         let cx = Context::new(

@@ -128,6 +128,16 @@ impl Action {
         serde_json::to_string(self).unwrap_or_default().into()
     }
 
+    /// The action of that name, as a unit sees it.
+    pub async fn stored(
+        unit: &mut UnitOfWork,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Option<Self>, Error> {
+        let record = unit.read_record(&key(namespace, name)).await?;
+        record.map(|record| Self::read(&record)).transpose()
+    }
+
     /// Registers it, or replaces what there is of its name: its version is set here. Whether the
     /// name is new.
     pub async fn register(

@@ -9,6 +9,8 @@ use axum::{
 use tower::ServiceExt as _;
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
+use crate::error::{Code, Failure};
+
 /// What browsers are allowed to send.
 const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, PUT, PATCH, DELETE, OPTIONS");
 const HEADERS: HeaderValue =
@@ -132,6 +134,60 @@ fn is_loopback(origin: &str) -> bool {
         let (host, port) = host_and_port(rest);
         ["localhost", "127.0.0.1", "[::1]"].contains(&host) && port.is_none_or(is_port)
     })
+}
+
+/// Refuses what a page of another origin asks where authentication is mocked: then no token shows
+/// that the user wants it. A page whose name was made to lead to this machine (DNS rebinding) is of
+/// the same origin, so a service that only this machine reaches accepts the machine's names only.
+pub(super) fn check_page(
+    origins: Option<&Origins>,
+    is_local: bool,
+    headers: &HeaderMap,
+) -> Result<(), Failure> {
+    let text = |name| {
+        let value = headers.get(name);
+        value.map(|value| value.to_str().unwrap_or_default())
+    };
+    let host = text(header::HOST).unwrap_or_default();
+    let is_allowed = |origin: &str| match origins {
+        Some(Origins::All) => true,
+        Some(Origins::Loopback) => is_loopback(origin),
+        Some(Origins::Listed(listed)) => listed.iter().any(|one| *one == origin),
+        None => false,
+    };
+    if let Some(origin) = text(header::ORIGIN) {
+        let is_own = without_scheme(origin).is_some_and(|(_, rest)| rest == host);
+        if !is_own && !is_allowed(origin) {
+            let shown: String = origin.chars().take(100).collect();
+            return Err(forbidden(format!(
+                "pages of {shown} may not use this service while authentication is mocked; \
+                 name that origin in CYODA_CORS_ALLOWED_ORIGINS, or use CYODA_IAM_MODE=jwt"
+            )));
+        }
+    }
+    if is_local && !is_of_this_machine(host) && !is_allowed(&format!("http://{host}")) {
+        let shown: String = host.chars().take(100).collect();
+        return Err(forbidden(format!(
+            "the host is {shown}, but only this machine may use this service while authentication is \
+             mocked; use localhost, or name http://{shown} in CYODA_CORS_ALLOWED_ORIGINS"
+        )));
+    }
+    Ok(())
+}
+
+fn forbidden(message: String) -> Failure {
+    Failure::new(Code::Forbidden, message)
+}
+
+/// Whether a host is an address, or a name that always leads to this machine.
+fn is_of_this_machine(host: &str) -> bool {
+    let (name, _) = host_and_port(host);
+    let address = name.trim_start_matches('[').trim_end_matches(']');
+    let name = name.to_ascii_lowercase();
+    name.is_empty()
+        || name == "localhost"
+        || name.strip_suffix(".localhost").is_some()
+        || address.parse::<std::net::IpAddr>().is_ok()
 }
 
 /// Adds what browsers ask for to every answer. What only asks whether it may ask is answered

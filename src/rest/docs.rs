@@ -13,7 +13,8 @@ const STYLE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/swagger-ui.css.gz
 const SCRIPT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/swagger-ui-bundle.js.gz"));
 
 /// What the page may load and run: its own assets. The viewer sets styles and draws icons itself.
-const POLICY: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:";
+const POLICY: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
+                      frame-ancestors 'none'";
 
 /// Below `/docs`. The paths of assets are relative to the page, which may be behind a proxy.
 pub(super) fn routes() -> Router {
@@ -43,7 +44,11 @@ const START: &str = include_str!("docs.js");
 
 async fn page() -> Response {
     (
-        [(header::CONTENT_SECURITY_POLICY, POLICY)],
+        [
+            (header::CONTENT_SECURITY_POLICY, POLICY),
+            (header::X_FRAME_OPTIONS, "DENY"),
+            (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        ],
         text(PAGE, "text/html; charset=utf-8"),
     )
         .into_response()

@@ -75,6 +75,8 @@ pub struct Gateway {
     pub context: String,
     /// The origins whose pages may use it; they are not listed to anyone.
     pub origins: Option<Origins>,
+    /// Whether only this machine reaches it.
+    pub is_local: bool,
 }
 
 /// How much of an internal error callers receive.
@@ -87,6 +89,9 @@ pub enum Detail {
 impl Gateway {
     /// Who a request comes from.
     async fn login(&self, headers: &HeaderMap) -> Result<Login, Failure> {
+        if self.authenticator.is_mocked() {
+            cors::check_page(self.origins.as_ref(), self.is_local, headers)?;
+        }
         self.refresh().await?;
         self.authenticator.login(headers).await
     }

@@ -167,10 +167,27 @@ impl Runtime {
             session.leave_slot();
             let called = self.dispatch_alone(&spec).await;
             session.take_slot().await;
-            self.resume_after_commit(session, run, anchor).await?;
-            answered(call, called, began)
+            let answered = answered(call, called, began);
+            self.resume_with(session, run, anchor, &answered).await?;
+            answered
         };
         Ok(answered)
+    }
+
+    /// Continues in the new transaction after a call that did not join it. What a member says of its
+    /// failure is not replaced by a conflict, which the commit of whatever follows would find, too.
+    async fn resume_with(
+        &self,
+        session: &mut Session,
+        run: &mut Run,
+        anchor: &mut Anchor,
+        answered: &Answered,
+    ) -> Result<(), Stopped> {
+        let resumed = self.resume_after_commit(session, run, anchor).await;
+        if answered.result.is_err() {
+            return Ok(());
+        }
+        resumed
     }
 
     /// A call that is first awaited inside the transaction (`workflow-engine.md` §6.6).
@@ -218,8 +235,9 @@ impl Runtime {
         session.leave_slot();
         let called = calling.await;
         session.take_slot().await;
-        self.resume_after_commit(session, run, anchor).await?;
-        Ok(answered(call, called, began))
+        let answered = answered(call, called, began);
+        self.resume_with(session, run, anchor, &answered).await?;
+        Ok(answered)
     }
 
     /// A call of a run; it may not take longer than the run.

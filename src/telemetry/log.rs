@@ -1,7 +1,7 @@
 //! The log: lines of text with fields, on standard output.
 
 use std::{
-    fmt,
+    fmt::{self, Write as _},
     io::IsTerminal as _,
     sync::{
         Arc,
@@ -44,8 +44,30 @@ fn targets(level: Level, reported: &'static str) -> Targets {
 /// A field as logged without colours; the message is the one without a name.
 fn plain_field(to: &mut format::Writer<'_>, field: &Field, value: &dyn fmt::Debug) -> fmt::Result {
     match field.name() {
-        "message" => write!(to, "{value:?}"),
-        name => write!(to, "{}={value:?}", name.strip_prefix("r#").unwrap_or(name)),
+        "message" => write!(Line(to), "{value:?}"),
+        name => {
+            let name = name.strip_prefix("r#").unwrap_or(name);
+            write!(Line(to), "{name}={value:?}")
+        }
+    }
+}
+
+/// Keeps what is written within one line: fields have texts of callers.
+struct Line<'a, 'w>(&'a mut format::Writer<'w>);
+
+impl fmt::Write for Line<'_, '_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if !text.bytes().any(|byte| byte.is_ascii_control()) {
+            return self.0.write_str(text);
+        }
+        for char in text.chars() {
+            if char.is_ascii_control() {
+                write!(self.0, "{}", char.escape_default())?;
+            } else {
+                self.0.write_char(char)?;
+            }
+        }
+        Ok(())
     }
 }
 

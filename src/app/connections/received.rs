@@ -45,6 +45,10 @@ pub(in crate::app) struct Received {
     spare: Duration,
     waiting: Option<(Instant, Pin<Box<Sleep>>)>,
     counted: Option<Counted>,
+    /// The messages of one that may be compressed, and the maximum size of a message in bytes.
+    inflating: Option<(Messages, usize)>,
+    /// The maximum size of the first message in bytes, and the error of a larger one.
+    first: Option<(usize, fn() -> BoxError)>,
 }
 
 type HeldUp = (Frame<Bytes>, BoxFuture<'static, Result<(), Failure>>);
@@ -55,6 +59,8 @@ struct Counted {
     /// The error if the budget is used up.
     no_room: fn(&Failure) -> BoxError,
     bytes: usize,
+    /// Of a body whose messages are looked at.
+    received: usize,
     /// A piece for which there is no room, and what waits for room.
     held_up: Option<HeldUp>,
 }
@@ -74,7 +80,26 @@ impl Received {
             spare: times.body,
             waiting: None,
             counted: None,
+            inflating: None,
+            first: None,
         }
+    }
+
+    /// Counts a compressed message as if it had its largest possible size, until it is known. Before
+    /// the body ends, nobody else counts it.
+    pub(in crate::app) fn inflates(mut self, message_max: usize) -> Self {
+        self.inflating = Some((Messages::default(), message_max));
+        self
+    }
+
+    /// Limits the first message of a stream whose sender is not known before it.
+    pub(in crate::app) fn begins_within(
+        mut self,
+        bytes: Option<usize>,
+        too_large: fn() -> BoxError,
+    ) -> Self {
+        self.first = bytes.map(|bytes| (bytes, too_large));
+        self
     }
 
     /// Counts the bytes of the whole body, or of the incomplete message of a stream.
@@ -87,6 +112,7 @@ impl Received {
             hold,
             no_room,
             bytes: 0,
+            received: 0,
             held_up: None,
         });
         self
@@ -178,12 +204,22 @@ impl Body for Received {
                     return Poll::Ready(Some(Ok(frame)));
                 };
                 this.came(data);
+                if let (Some((limit, too_large)), Some(messages)) = (this.first, &this.messages)
+                    && messages.first.is_some_and(|length| length > limit)
+                {
+                    return Poll::Ready(Some(Err(too_large())));
+                }
                 let Some(counted) = &mut this.counted else {
                     return Poll::Ready(Some(Ok(frame)));
                 };
-                counted.bytes = match &this.messages {
-                    None => counted.bytes + data.len(),
-                    Some(messages) => messages.incomplete(),
+                counted.bytes = match (&this.messages, &mut this.inflating) {
+                    (Some(messages), _) => messages.incomplete(),
+                    (None, None) => counted.bytes + data.len(),
+                    (None, Some((messages, max))) => {
+                        messages.pass(data);
+                        counted.received += data.len();
+                        counted.received + messages.inflated.min(*max)
+                    }
                 };
                 if counted.hold.holds_now(counted.bytes) {
                     return Poll::Ready(Some(Ok(frame)));
@@ -214,7 +250,14 @@ struct Messages {
     /// The length of the message whose head is complete.
     length: usize,
     missing: usize,
+    /// The length of the first message.
+    first: Option<usize>,
+    /// How many bytes the compressed messages have at most.
+    inflated: usize,
 }
+
+/// The highest ratio that the method of gzip reaches.
+const INFLATION_MAX: usize = 1_032;
 
 /// The size up to which an incomplete message is not counted; it is counted when it is complete.
 const SMALL: usize = 64 << 10;
@@ -249,9 +292,14 @@ impl Messages {
             self.head_bytes += bytes;
             data = &data[bytes..];
             if self.head_bytes == HEAD {
-                let [_, length @ ..] = self.head;
+                let [flags, length @ ..] = self.head;
                 self.length = u32::from_be_bytes(length) as usize;
                 self.missing = self.length;
+                self.first.get_or_insert(self.length);
+                if flags != 0 {
+                    let most = self.length.saturating_mul(INFLATION_MAX);
+                    self.inflated = self.inflated.saturating_add(most);
+                }
                 self.head_bytes = 0;
             }
         }

@@ -20,7 +20,7 @@ use super::{
     fetch::Fetcher,
     provider::Held,
 };
-use crate::id::ProviderId;
+use crate::id::{ProviderId, Tenant};
 
 /// How long keys are not fetched again without a reason.
 const FRESH_FOR: Duration = Duration::from_mins(5);
@@ -35,6 +35,9 @@ const KEPT_FOR: Duration = Duration::from_hours(1);
 /// How many are contacted at once without a request that waits: fewer than possible, so that
 /// waiting requests are not delayed.
 const UNASKED_AT_ONCE: usize = 4;
+
+/// How many of one tenant are contacted at once: slow ones delay nobody else's.
+const OF_ONE_AT_ONCE: usize = 2;
 
 /// How many requests may wait for one provider.
 const WAITING_MAX: usize = 1_000;
@@ -70,6 +73,8 @@ pub(super) struct Keeper {
     all: watch::Receiver<All>,
     kept: HashMap<ProviderId, Kept>,
     asking: FuturesUnordered<BoxFuture<'static, Answered>>,
+    /// How many providers of each tenant are being contacted, if any.
+    asked_of: HashMap<Tenant, usize>,
 }
 
 /// The result of a fetch, and when it began.
@@ -146,6 +151,7 @@ impl Keeper {
             all,
             kept: HashMap::new(),
             asking: FuturesUnordered::new(),
+            asked_of: HashMap::new(),
         }
     }
 
@@ -153,7 +159,9 @@ impl Keeper {
     pub(super) async fn run(mut self, stop: CancellationToken) {
         loop {
             let has_room = self.asking.len() < UNASKED_AT_ONCE;
-            let next = self.kept.values().filter_map(|kept| kept.due).min();
+            let kept = self.kept.values();
+            let kept = kept.filter(|kept| has_turn(&self.asked_of, kept));
+            let next = kept.filter_map(|kept| kept.due).min();
             let next = next.filter(|_| has_room);
             let due = async {
                 match next {
@@ -225,6 +233,9 @@ impl Keeper {
             .filter(|kept| kept.due.is_some_and(|due| due <= now));
         let mut room = UNASKED_AT_ONCE.saturating_sub(self.asking.len());
         for kept in due {
+            if !has_turn(&self.asked_of, kept) {
+                continue;
+            }
             if kept.waiting.is_empty() {
                 if room == 0 {
                     continue;
@@ -233,6 +244,8 @@ impl Keeper {
             }
             kept.due = None;
             let held = Arc::clone(&kept.held);
+            let tenant = held.provider.tenant.clone();
+            *self.asked_of.entry(tenant).or_default() += 1;
             let fetcher = self.federation.0.fetcher.clone();
             let asking = async move {
                 let outcome = fetch(&fetcher, &held.provider.well_known).await;
@@ -254,6 +267,12 @@ impl Keeper {
         } = answered;
         let now = Instant::now();
         let provider = &held.provider;
+        if let Some(asked) = self.asked_of.get_mut(&provider.tenant) {
+            *asked -= 1;
+            if *asked == 0 {
+                self.asked_of.remove(&provider.tenant);
+            }
+        }
         let Some(kept) = self.kept.get_mut(&provider.id) else {
             return;
         };
@@ -322,6 +341,12 @@ impl Kept {
                 Why::UnknownKey(name) => self.held.key(name).is_none() && self.ration.take(now),
             }
     }
+}
+
+/// Whether its tenant may have another provider contacted.
+fn has_turn(asked_of: &HashMap<Tenant, usize>, kept: &Kept) -> bool {
+    let asked = asked_of.get(&kept.held.provider.tenant);
+    asked.is_none_or(|asked| *asked < OF_ONE_AT_ONCE)
 }
 
 /// Fetches a provider's documents: first the discovery document, which names the address of the

@@ -3,9 +3,10 @@
 //! The claims of a token are used only to find the providers it may belong to. That it belongs to
 //! one is proved by a key that this provider publishes now, and the tenant is the one that
 //! registered the provider, whatever the token says. A token that fits providers of several tenants
-//! belongs to the provider that was registered first: registering it later neither captures the
-//! tokens of that tenant nor invalidates them. This holds as long as the first provider is
-//! registered, even if it is invalidated.
+//! belongs to the provider at the address of its issuer, and of several there to the one that was
+//! registered first: registering it later, or elsewhere, neither captures the tokens of that tenant
+//! nor invalidates them. This holds as long as the first provider is registered, even if it is
+//! invalidated.
 
 mod document;
 mod fetch;
@@ -310,7 +311,9 @@ impl Federation {
             .iter()
             .filter(|held| held.provider.is_active && !held.refuses(&name) && held.fits(&claims))
             .filter(|held| is_within_trust(issued, &held.provider));
-        // The oldest first, like all lists of them.
+        let mut fitting: Vec<_> = fitting.collect();
+        fitting.sort_by_cached_key(|held| held.order(&claims));
+        let is_before = |one: &Held, other: &Held| one.order(&claims) < other.order(&claims);
         let (mut with, mut without) = (Vec::new(), Vec::new());
         for held in fitting {
             match held.key(&name) {
@@ -329,7 +332,7 @@ impl Federation {
         };
         match signer {
             Some((first, key)) => without.retain(|held| {
-                held.is_before(first)
+                is_before(held, first)
                     && held.provider.tenant != first.provider.tenant
                     && until_asked(held, Some(key.since))
             }),
@@ -347,9 +350,9 @@ impl Federation {
         }
         let (held, key) = signer?;
         let is_withheld = all.iter().any(|older| {
-            older.is_before(held)
+            is_before(older, held)
                 && older.provider.tenant != held.provider.tenant
-                && older.is_at_the_place_of(&held.provider)
+                && (older.is_at_the_place_of(&held.provider) || older.is_of_its_issuer(&claims))
                 && older.is_for_its(&claims)
                 && (!older.provider.is_active || older.refuses(&name))
         });
@@ -364,7 +367,7 @@ impl Federation {
         }))
     }
 
-    /// The oldest provider whose key verifies the signature.
+    /// The first provider whose key verifies the signature.
     fn signer<'a>(
         &self,
         token: &str,

@@ -172,19 +172,30 @@ impl Held {
 
     /// Whether a token with these claims could be one of its own.
     pub(super) fn fits(&self, claims: &Map<String, Value>) -> bool {
-        let Some(Value::String(issuer)) = claims.get("iss") else {
+        self.is_of_its_issuer(claims) && self.is_for_its(claims)
+    }
+
+    /// Whether a token with these claims is of its issuer.
+    pub(super) fn is_of_its_issuer(&self, claims: &Map<String, Value>) -> bool {
+        let Some(issuer) = claims.get("iss").and_then(Value::as_str) else {
             return false;
         };
         let provider = &self.provider;
-        let is_issuer = if provider.issuers.is_empty() {
+        if provider.issuers.is_empty() {
             match &self.seen.borrow().issuer {
-                Some(known) => **known == **issuer,
+                Some(known) => **known == *issuer,
                 None => is_below(&provider.well_known, issuer),
             }
         } else {
-            provider.issuers.iter().any(|known| **known == **issuer)
-        };
-        is_issuer && self.is_for_its(claims)
+            provider.issuers.iter().any(|known| **known == *issuer)
+        }
+    }
+
+    /// Whether its document is where the issuer of a token publishes its own. Anybody can publish
+    /// elsewhere a document that names that issuer and its keys.
+    fn is_at_home(&self, claims: &Map<String, Value>) -> bool {
+        let issuer = claims.get("iss").and_then(Value::as_str);
+        issuer.is_some_and(|issuer| is_below(&self.provider.well_known, issuer))
     }
 
     /// Whether a token with these claims is for one of its audiences.
@@ -192,10 +203,11 @@ impl Held {
         self.provider.audiences.is_empty() || self.is_for(claims.get("aud"))
     }
 
-    /// Whether it was registered before another one.
-    pub(super) fn is_before(&self, other: &Self) -> bool {
-        let order = |held: &Self| (held.provider.created, held.provider.id);
-        order(self) < order(other)
+    /// Its place among those that could have issued a token: those at the address of its issuer
+    /// first, and of these the one that was registered first.
+    pub(super) fn order(&self, claims: &Map<String, Value>) -> (bool, Timestamp, ProviderId) {
+        let is_elsewhere = !self.is_at_home(claims);
+        (is_elsewhere, self.provider.created, self.provider.id)
     }
 
     /// Whether its document has the same address as another one's, ignoring the query.

@@ -14,6 +14,7 @@ use super::{
     worker::Limit,
 };
 use crate::clock::Timestamp;
+use crate::entity::Position;
 use crate::id::CallId;
 
 /// A task that is not over.
@@ -27,7 +28,8 @@ pub(super) struct Held {
     pub(super) name: Arc<str>,
     pub(super) priority: u8,
     pub(super) wait: Duration,
-    /// Its age, as a count.
+    pub(super) position: Position,
+    /// Its number here, for tasks of one position.
     pub(super) number: u64,
     /// How many deliveries were made.
     pub(super) attempt: u32,
@@ -128,6 +130,7 @@ impl Held {
             name: Arc::clone(&spec.name),
             priority: spec.priority,
             wait: spec.wait,
+            position: spec.position,
             spec: Some(Arc::new(spec)),
             number,
             attempt: 0,
@@ -141,7 +144,7 @@ impl Held {
     }
 
     pub(super) fn place(&self) -> LanePosition {
-        (Reverse(self.priority), self.number)
+        (Reverse(self.priority), self.position, self.number)
     }
 
     pub(super) fn bytes(&self) -> usize {

@@ -8,6 +8,7 @@ use std::{
 
 use super::spec::{Dispatch, Labels, TaskKind, TaskSpec};
 use crate::dispatch::Tags;
+use crate::entity::Position;
 
 /// What a taker is looked up by.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -59,7 +60,7 @@ impl From<&TaskSpec> for Requirement {
 }
 
 /// The place of a task in its lane: higher priorities first, then older tasks.
-pub(super) type LanePosition = (Reverse<u8>, u64);
+pub(super) type LanePosition = (Reverse<u8>, Position, u64);
 
 type Lane = BTreeMap<LanePosition, Arc<str>>;
 
@@ -245,7 +246,7 @@ mod tests {
             ),
         ];
         for (number, (of, priority, name)) in rows.iter().enumerate() {
-            let place = (Reverse(*priority), number as u64);
+            let place = (Reverse(*priority), Position(0), number as u64);
             lanes.push(of, place, (*name).into());
         }
         let first = |actions: &[&str], tags: &str, namespace: Option<&str>, is_member| {
@@ -283,7 +284,7 @@ mod tests {
             );
         }
         for (number, (of, priority, _)) in rows.iter().enumerate() {
-            lanes.remove(of, (Reverse(*priority), number as u64));
+            lanes.remove(of, (Reverse(*priority), Position(0), number as u64));
         }
         assert!(lanes.0.is_empty());
     }

@@ -474,7 +474,8 @@ impl Pool {
     pub(super) fn find_any(&self, namespace: &str, id: &str) -> Option<u64> {
         let is_it = |worker: &Worker| {
             let own = worker.namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE);
-            *worker.id == *id && own == namespace
+            // The id of a member is its own in every namespace.
+            *worker.id == *id && (own == namespace || worker.is_member())
         };
         let found = self.workers.iter().find(|(_, worker)| is_it(worker));
         found.map(|(number, _)| *number)

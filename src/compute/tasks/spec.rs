@@ -7,6 +7,7 @@ use futures_util::future::BoxFuture;
 use crate::clock::Timestamp;
 use crate::compute::Principal;
 use crate::dispatch::Tags;
+use crate::entity::Position;
 use crate::error::Failure;
 use crate::id::Tenant;
 use crate::program::Answer;
@@ -47,6 +48,9 @@ pub struct TaskSpec {
     /// How many bytes its output may have.
     pub output_max: usize,
     pub created: Timestamp,
+    /// Of two tasks, the one with the smaller position was created first; the same in every process
+    /// and after a restart.
+    pub position: Position,
 }
 
 /// The run of a task, and the step in it.

@@ -11,7 +11,7 @@ use super::*;
 use crate::clock::Timestamp;
 use crate::compute::Principal;
 use crate::dispatch::Tags;
-use crate::entity::{Actor, ActorKind};
+use crate::entity::{Actor, ActorKind, Position};
 use crate::error::{Code, Failure};
 use crate::id::{CallId, MemberId};
 use crate::program::Answer;
@@ -246,6 +246,7 @@ fn task(id: &str) -> TaskSpec {
         wait: Duration::from_hours(24),
         output_max: 100,
         created: Timestamp::from_micros(0),
+        position: Position(0),
     }
 }
 
@@ -386,11 +387,19 @@ async fn the_one_with_the_fewest_tasks_is_chosen_and_nobody_has_more_than_it_ann
 }
 
 #[tokio::test(start_paused = true)]
-async fn higher_priorities_come_first_and_equal_ones_in_order() {
+async fn higher_priorities_come_first_and_equal_ones_in_the_order_of_their_commits() {
     let bench = Bench::new();
-    for (id, priority) in [("1", 10), ("2", 20), ("3", 10), ("4", 0), ("5", 20)] {
+    // After a restart they are found in any order.
+    for (id, priority, position) in [
+        ("3", 10, 3),
+        ("1", 10, 1),
+        ("5", 20, 5),
+        ("4", 0, 4),
+        ("2", 20, 2),
+    ] {
         bench.channels.send(TaskSpec {
             priority,
+            position: Position(position),
             ..task(id)
         });
     }

@@ -42,16 +42,28 @@ pub(super) enum Fault {
 }
 
 impl Rows {
+    /// Adds the first row that a statement has written. One that is too large is left out: what is
+    /// written cannot be refused any more.
+    pub(super) fn push_written(&mut self, row: String) {
+        if self.all.is_empty() {
+            let _ = self.push(row);
+        }
+    }
+
     pub(super) fn push(&mut self, row: String) -> Result<(), Fault> {
         self.bytes += row.len() + 1;
         if self.bytes > RESULT_BYTES_MAX || self.all.len() == ROWS_MAX {
-            return Err(Fault::Refused(format!(
-                "the result has more than {ROWS_MAX} rows or {RESULT_BYTES_MAX} bytes"
-            )));
+            return Err(too_large());
         }
         self.all.push(row);
         Ok(())
     }
+}
+
+pub(super) fn too_large() -> Fault {
+    Fault::Refused(format!(
+        "the result has more than {ROWS_MAX} rows or {RESULT_BYTES_MAX} bytes"
+    ))
 }
 
 impl Link {
@@ -70,6 +82,24 @@ impl Link {
             Self::Sqlite(link) => link.control("BEGIN IMMEDIATE").await,
             Self::Postgres(link) => link.control("BEGIN").await,
             Self::Mysql(link) => link.control("START TRANSACTION").await,
+        }
+    }
+
+    /// Has what is executed write nothing. In `PostgreSQL` a query cannot, since it is executed
+    /// within another one.
+    pub(super) async fn begin_reading(&mut self) -> Result<(), Fault> {
+        match self {
+            Self::Sqlite(link) => link.control("PRAGMA query_only = ON").await,
+            Self::Postgres(_) => Ok(()),
+            Self::Mysql(link) => link.control("START TRANSACTION READ ONLY").await,
+        }
+    }
+
+    pub(super) async fn end_reading(&mut self) -> Result<(), Fault> {
+        match self {
+            Self::Sqlite(link) => link.control("PRAGMA query_only = OFF").await,
+            Self::Postgres(_) => Ok(()),
+            Self::Mysql(link) => link.control("ROLLBACK").await,
         }
     }
 

@@ -40,7 +40,7 @@ use crate::id::Tenant;
 
 use files::File;
 use link::{Done, Fault, Link};
-use plan::{Computed, Plan, ROW, Write, returning};
+use plan::{Computed, Plan, ROW, TABLE, Write, returning};
 use server::Server;
 use statement::{Dialect, Statement};
 use value::Value;
@@ -169,6 +169,17 @@ impl Databases {
                 return self.within_transaction(link, plan, compute).await;
             }
             Plan::Computed(_) => return self.within_transaction(link, plan, compute).await,
+            Plan::Read(statement) if statement.is_foreign => {
+                // `WITH …` may begin a statement that writes.
+                link.begin_reading().await?;
+                let done = execute(&mut link, plan, compute).await;
+                // One that still only reads is of no use.
+                let ended = link.end_reading().await;
+                if ended.is_ok() && !matches!(done, Err(Fault::Gone(_))) {
+                    self.keep(link);
+                }
+                return done;
+            }
             Plan::Read(_) | Plan::Write(_) => execute(&mut link, plan, compute).await,
         };
         if !matches!(done, Err(Fault::Gone(_))) {
@@ -359,6 +370,9 @@ fn updating(
     let place = members
         .shift_remove(ROW)
         .map(|place| Value::of(place.get()));
+    let table = members
+        .shift_remove(TABLE)
+        .map(|table| Value::of(table.get()));
     let visible = members
         .iter()
         .map(|(name, value)| format!("{}:{}", quoted(name), value.get()));
@@ -372,11 +386,14 @@ fn updating(
         sign = ", ";
     }
     match (place, statement.dialect()) {
-        (Some(place), Dialect::Sqlite) => {
-            statement.sql(" WHERE rowid = ").value(place);
-        }
         (Some(place), Dialect::Postgres) => {
             statement.sql(" WHERE ctid = ").value(place);
+            if let Some(table) = table {
+                statement.sql(" AND tableoid = ").value(table);
+            }
+        }
+        (Some(place), Dialect::Sqlite) => {
+            statement.sql(" WHERE rowid = ").value(place);
         }
         _ if count > 1 => {
             return Err("values can be computed for one row only; `where` selects more".to_owned());

@@ -55,6 +55,9 @@ pub(super) struct ComputedColumn {
 /// The name under which the place of a row is read.
 pub(super) const ROW: &str = "$row";
 
+/// The same of its table, which is one of several if the table is partitioned.
+pub(super) const TABLE: &str = "$table";
+
 /// A value in `set`.
 enum Assigned {
     Value(Value),
@@ -329,7 +332,7 @@ fn locked(table: &str, filter: &ObjectMembers<'_>, dialect: Dialect) -> Result<S
     select.kind = Kind::Rows;
     select.sql(match dialect {
         Dialect::Sqlite => "SELECT rowid AS `$row`, * FROM ",
-        Dialect::Postgres => "SELECT ctid AS \"$row\", * FROM ",
+        Dialect::Postgres => "SELECT ctid AS \"$row\", tableoid AS \"$table\", * FROM ",
         Dialect::Mysql => "SELECT * FROM ",
     });
     select.table(table)?;
@@ -352,6 +355,9 @@ fn assignment(json: &str) -> Result<Assigned, String> {
             expression,
             values: values.into(),
         });
+    }
+    if let (Some(plain), 1) = (value.get("$value"), value.len()) {
+        return Ok(Assigned::Value(Value::of(plain.get())));
     }
     let column = text("$column").ok_or("has no `$column`")?;
     let sign = match text("$op").as_deref() {
@@ -443,7 +449,7 @@ mod tests {
         let shown = planned(request, Dialect::Postgres).expect("a plan");
         assert_eq!(
             shown[0].0,
-            "SELECT ctid AS \"$row\", * FROM \"t\" WHERE \"id\" = $1 FOR UPDATE"
+            "SELECT ctid AS \"$row\", tableoid AS \"$table\", * FROM \"t\" WHERE \"id\" = $1 FOR UPDATE"
         );
         assert_eq!(shown[1].0, "UPDATE \"t\" SET \"a\" = $1, ");
     }

@@ -14,19 +14,20 @@ use sqlx::{
 use sqlx_postgres::{PgConnectOptions, PgConnection, PgSslMode, PgTypeInfo, types::Oid};
 
 use super::{
-    link::{Done, Fault, Rows},
+    link::{Done, Fault, Rows, too_large},
     server::{Security, Server},
     statement::{Kind, Statement},
     value::Value,
 };
+use crate::connector::RESULT_BYTES_MAX;
 use crate::expr::quoted;
 
 /// How many statements a connection knows the types of.
 const STATEMENTS_KEPT: usize = 64;
 
-/// The names of types by their numbers.
+/// The names of types by their numbers. With -1, types with a length have the names that do not cut values: `bpchar`, not `character`.
 const NAMES: &str =
-    "SELECT format_type(o, NULL) FROM unnest($1) WITH ORDINALITY AS t(o, n) ORDER BY n";
+    "SELECT format_type(o, -1) FROM unnest($1) WITH ORDINALITY AS t(o, n) ORDER BY n";
 
 /// A connection.
 #[derive(Debug)]
@@ -91,9 +92,15 @@ impl Link {
             append_placeholder(text, place, value, &types[place]);
         });
         let text = match statement.kind {
-            Kind::Rows => format!("SELECT row_to_json(q)::text FROM ({inner}\n) q"),
+            // What is larger than a result may be is not sent.
+            Kind::Rows => format!(
+                "SELECT CASE WHEN octet_length(r) <= {RESULT_BYTES_MAX} THEN r END \
+                 FROM (SELECT row_to_json(q)::text AS r FROM ({inner}\n) q OFFSET 0) rows"
+            ),
             Kind::Written => format!(
-                "WITH w AS ({inner}) SELECT (SELECT row_to_json(w)::text FROM w LIMIT 1), (SELECT count(*) FROM w)"
+                "WITH w AS ({inner}), first AS (SELECT row_to_json(w)::text AS r FROM w LIMIT 1) \
+                 SELECT (SELECT r FROM first WHERE octet_length(r) <= {RESULT_BYTES_MAX}), \
+                 (SELECT count(*) FROM w)"
             ),
             Kind::Plain => inner,
         };
@@ -107,7 +114,8 @@ impl Link {
                 let mut rows = Rows::default();
                 let mut found = self.connection.fetch(query);
                 while let Some(row) = found.try_next().await.map_err(fault)? {
-                    rows.push(row.try_get(0).map_err(fault)?)?;
+                    let row: Option<String> = row.try_get(0).map_err(fault)?;
+                    rows.push(row.ok_or_else(too_large)?)?;
                 }
                 done.rows = rows;
             }
@@ -115,7 +123,7 @@ impl Link {
                 let row = self.connection.fetch_one(query).await.map_err(fault)?;
                 let first: Option<String> = row.try_get(0).map_err(fault)?;
                 if let Some(first) = first {
-                    done.rows.push(first)?;
+                    done.rows.push_written(first);
                 }
                 let affected: i64 = row.try_get(1).map_err(fault)?;
                 done.affected = affected.unsigned_abs();

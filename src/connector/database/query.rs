@@ -26,6 +26,7 @@ pub(super) fn query(
 ) -> Result<Statement, String> {
     let mut statement = Statement::new(dialect);
     statement.kind = Kind::Rows;
+    statement.is_foreign = true;
     let mut known: Vec<(&str, usize)> = Vec::new();
     let mut has_ended = false;
     for part in parts(text, dialect)? {

@@ -22,10 +22,11 @@ use sqlx::{
 use sqlx_sqlite::{Sqlite, SqliteConnectOptions, SqliteConnection, SqliteRow};
 
 use super::{
-    link::{Done, Fault, Rows},
+    link::{Done, Fault, Rows, too_large},
     statement::{Kind, Statement},
     value::{Value, exact_double},
 };
+use crate::connector::RESULT_BYTES_MAX;
 use crate::expr::quoted;
 
 /// How many instructions are executed between two looks at whether anybody still waits: well below
@@ -92,8 +93,17 @@ impl Link {
                     id = Some(done.last_insert_rowid());
                 }
                 // Of what it has written, the first row matters.
-                Either::Right(_) if statement.kind == Kind::Written && !rows.all.is_empty() => {}
-                Either::Right(row) => rows.push(json(&row).map_err(fault)?)?,
+                Either::Right(row) if statement.kind == Kind::Written => {
+                    if rows.all.is_empty()
+                        && let Some(row) = json(&row).map_err(fault)?
+                    {
+                        rows.push_written(row);
+                    }
+                }
+                Either::Right(row) => match json(&row).map_err(fault)? {
+                    Some(row) => rows.push(row)?,
+                    None => return Err(too_large()),
+                },
             }
         }
         Ok(Done { rows, affected, id })
@@ -106,8 +116,9 @@ impl Drop for Link {
     }
 }
 
-/// A row as a JSON object: numbers with their digits, bytes in base64.
-fn json(row: &SqliteRow) -> Result<String, sqlx::Error> {
+/// A row as a JSON object: numbers with their digits, bytes in base64. None of one that is larger
+/// than a result may be.
+fn json(row: &SqliteRow) -> Result<Option<String>, sqlx::Error> {
     let mut text = String::from("{");
     for (at, column) in row.columns().iter().enumerate() {
         if at > 0 {
@@ -116,10 +127,15 @@ fn json(row: &SqliteRow) -> Result<String, sqlx::Error> {
         text.push_str(&quoted(column.name()));
         text.push(':');
         let value = row.try_get_raw(at)?;
+        // Before it is copied: one value may have a gigabyte.
+        let bytes = <&[u8] as Decode<'_, Sqlite>>::decode(row.try_get_raw(at)?);
+        if bytes.is_ok_and(|bytes| bytes.len() > RESULT_BYTES_MAX) {
+            return Ok(None);
+        }
         append(&value, &mut text).map_err(sqlx::Error::Decode)?;
     }
     text.push('}');
-    Ok(text)
+    Ok(Some(text))
 }
 
 fn append(

@@ -48,6 +48,8 @@ pub(super) struct Statement {
     pieces: Vec<Piece>,
     pub(super) values: Vec<Value>,
     pub(super) kind: Kind,
+    /// Whether its text is an author's.
+    pub(super) is_foreign: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,6 +66,7 @@ impl Statement {
             pieces: Vec::new(),
             values: Vec::new(),
             kind: Kind::Plain,
+            is_foreign: false,
         }
     }
 

@@ -179,8 +179,9 @@ impl RowTransaction {
         loop {
             match self.link.commit().await {
                 Ok(()) => break,
-                // Readers of the file are waited for; the transaction is still open.
-                Err(Fault::Busy) => {
+                // Readers of the file are waited for; the transaction is still open. In a server it
+                // is not any more.
+                Err(Fault::Busy) if self.held.database().place.dialect() == Dialect::Sqlite => {
                     sleep(pause).await;
                     pause = (pause * 2).min(PAUSE_MAX);
                 }

@@ -212,7 +212,7 @@ impl Given<'_> {
             put("payload", payload);
         }
         if let Some(set) = set.filter(|_| has_set) {
-            put("set", set);
+            put("set", marked(set));
         }
         if let Some(filter) = plain(self.filter, scope, report) {
             put("where", filter);
@@ -329,6 +329,21 @@ impl Given<'_> {
             report.warning("S302", set.place, message);
         }
     }
+}
+
+/// What a column is set to, with values that are only known later marked as such: one may look like
+/// an instruction to compute something, and is not to be followed.
+fn marked(set: Template) -> Template {
+    let Template::Object(members) = set else {
+        return set;
+    };
+    let members = members.into_iter().map(|(name, value)| match value {
+        Template::Cel(_) | Template::Body => {
+            (name, Template::Object(vec![("$value".into(), value)]))
+        }
+        other => (name, other),
+    });
+    Template::Object(members.collect())
 }
 
 /// A map, in which other names are columns of the row if a database, or a member that may stand for

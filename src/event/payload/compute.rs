@@ -6,7 +6,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, value::RawValue};
 
-use super::{AsText, Object, RawJson, RequiredText, json, search::CommittedMeta, tasks::Offered};
+use super::{
+    AsText, Object, RawJson, RequiredText, json,
+    search::CommittedMeta,
+    tasks::{Offered, check_tags},
+};
 use crate::dispatch::{Callee, Target, TransitionContext};
 use crate::entity::Image;
 use crate::error::Failure;
@@ -37,8 +41,9 @@ pub struct Join {
 }
 
 impl Join {
-    /// What it says of tasks.
+    /// What it says of tasks. Its tags are checked, too.
     pub fn offered(&mut self) -> Result<Offered, Failure> {
+        check_tags(self.tags.as_deref().unwrap_or_default())?;
         let offered = Offered {
             namespace: self.namespace.take(),
             actions: self.actions.take().unwrap_or_default(),

@@ -123,6 +123,9 @@ pub fn request_of(answer: &str) -> Option<CallId> {
     named.request_id.parse().ok()
 }
 
+/// How many bytes they have together, and all tags of a member.
+const ANNOUNCED_BYTES_MAX: usize = 64 << 10;
+
 /// What a member or worker says it can do.
 #[derive(Debug, Default)]
 pub struct Offered {
@@ -152,10 +155,21 @@ impl Offered {
             let message = format!("at most {ANNOUNCED_MAX} actions and labels may be announced");
             return bad("actions", message);
         }
+        let labels = self.labels.iter();
+        let labels = labels.map(|(name, value)| name.len() + value.len());
+        let actions = self.actions.iter().map(String::len);
+        if actions.chain(labels).sum::<usize>() > ANNOUNCED_BYTES_MAX {
+            let message = format!(
+                "the actions and labels have more than {ANNOUNCED_BYTES_MAX} bytes together"
+            );
+            return bad("actions", message);
+        }
         let is_name = |name: &String| (1..=NAME_MAX).contains(&name.len());
         if let Some(name) = self.actions.iter().find(|name| !is_name(name)) {
-            let message =
-                format!("\"{name}\" is not the name of an action: use 1 to {NAME_MAX} bytes");
+            let message = format!(
+                "{} bytes are not the name of an action: use 1 to {NAME_MAX}",
+                name.len()
+            );
             return bad("actions", message);
         }
         if self.max_concurrency == Some(0) {
@@ -164,6 +178,18 @@ impl Offered {
         }
         Ok(self)
     }
+}
+
+/// Checks the tags that a member announces.
+pub(super) fn check_tags(tags: &[String]) -> Result<(), Failure> {
+    let bytes: usize = tags.iter().map(String::len).sum();
+    if tags.len() <= ANNOUNCED_MAX && bytes <= ANNOUNCED_BYTES_MAX {
+        return Ok(());
+    }
+    let message = format!(
+        "the member has more than {ANNOUNCED_MAX} tags, or more than {ANNOUNCED_BYTES_MAX} bytes of them"
+    );
+    Err(Failure::new(Code::BadRequest, message).with("parameter", "tags"))
 }
 
 /// Whether a text may name a namespace.

@@ -41,6 +41,9 @@ use requests::{Admission, Requests};
 /// How long a new stream may be silent.
 const FIRST_MESSAGE_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// How many characters of a member's tags are logged.
+const TAGS_SHOWN: usize = 200;
+
 /// How many calls may wait to be sent to one member; further ones wait with their callers.
 const CALLS_QUEUED: usize = 64;
 
@@ -343,7 +346,8 @@ impl Session {
             max_concurrency: offered.max_concurrency,
             ..Announced::default()
         };
-        info!(member.id = %id, %tenant, %tags, "member joined");
+        let shown: String = tags.to_string().chars().take(TAGS_SHOWN).collect();
+        info!(member.id = %id, %tenant, tags = shown, "member joined");
         let (outbox, calls) = mpsc::channel(CALLS_QUEUED);
         let now = self.service.services.now();
         let membership = self.service.members.join(tenant, id, tags, outbox, now);

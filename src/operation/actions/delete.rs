@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::check_may_change;
 use crate::error::Failure;
 use crate::event::{
     EventType,
@@ -36,6 +37,7 @@ impl Operation for DeleteAction {
     async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         cx.refuse_token()?;
         let mut session = cx.session().await?;
+        check_may_change(&cx, &mut session, &self.namespace, &self.name).await?;
         Action::delete(session.unit()?, &self.namespace, &self.name).await?;
         let deleted = actions::Deleted { name: self.name };
         cx.finish(session, deleted, Vec::new()).await

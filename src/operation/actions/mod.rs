@@ -9,14 +9,30 @@ mod set_enabled;
 use std::sync::Arc;
 
 use super::Context;
+use crate::auth::{Permission, ROLE_ADMIN};
+use crate::error::Failure;
 use crate::event::payload::actions::{Item, Wasm};
 use crate::registry::Action;
+use crate::runtime::Session;
 
 pub(super) use delete::DeleteAction;
 pub(super) use get::GetAction;
 pub(super) use list::ListActions;
 pub(super) use register::RegisterAction;
 pub(super) use set_enabled::SetActionEnabled;
+
+/// Only administrators change or delete an action with a module, as only they register one.
+async fn check_may_change(
+    cx: &Context,
+    session: &mut Session,
+    namespace: &str,
+    name: &str,
+) -> Result<(), Failure> {
+    match Action::stored(session.unit()?, namespace, name).await? {
+        Some(action) if action.wasm.is_some() => Permission::Role(ROLE_ADMIN).check(cx.caller()),
+        Some(_) | None => Ok(()),
+    }
+}
 
 impl From<Action> for Item {
     fn from(action: Action) -> Self {

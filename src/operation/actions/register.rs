@@ -4,6 +4,7 @@ use std::{ops::RangeInclusive, sync::Arc};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 
+use super::check_may_change;
 use crate::auth::{Permission, ROLE_ADMIN};
 use crate::error::{Code, Failure};
 use crate::event::{
@@ -83,6 +84,7 @@ impl Operation for RegisterAction {
             module.check(&cx).await?;
         }
         let mut session = cx.session().await?;
+        check_may_change(&cx, &mut session, &namespace, &action.name).await?;
         if let Some(module) = module {
             let code = registry::put_module(session.unit()?, &namespace, &module.code).await?;
             action.wasm = Some(WasmAction {

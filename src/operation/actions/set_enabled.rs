@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::check_may_change;
 use crate::error::Failure;
 use crate::event::{
     EventType,
@@ -43,6 +44,7 @@ impl Operation for SetActionEnabled {
             enabled,
         } = self;
         let mut session = cx.session().await?;
+        check_may_change(&cx, &mut session, &namespace, &name).await?;
         Action::set_enabled(session.unit()?, &namespace, &name, enabled).await?;
         let set = actions::Enabled { name, enabled };
         cx.finish(session, set, Vec::new()).await

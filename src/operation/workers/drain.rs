@@ -1,4 +1,5 @@
-//! Sends a worker or member no more tasks; it finishes those that it has.
+//! Sends a worker or member no more tasks, and a member no more calls either; it finishes those that
+//! it has.
 
 use std::sync::Arc;
 
@@ -40,6 +41,9 @@ impl Operation for DrainWorker {
         let (tenant, worker) = (&cx.caller().tenant, &*self.worker);
         let facts = cx.channels().drain(tenant, &self.namespace, worker);
         let facts = facts.map_err(|why| refused(why, Some(worker), ""))?;
+        if let Ok(member) = worker.parse() {
+            cx.members().drain(tenant, member);
+        }
         cx.remembered(standing(facts)).await
     }
 }

@@ -8,7 +8,11 @@ use crate::compute::tasks::Announced;
 use crate::error::{Code, Failure};
 use crate::event::{
     EventType,
-    payload::{self, tasks::Offered, workers},
+    payload::{
+        self,
+        tasks::{NAME_MAX, Offered},
+        workers,
+    },
 };
 use crate::operation::{Access, Context, Family, Operation, Output};
 
@@ -42,6 +46,14 @@ impl Operation for RegisterWorker {
         {
             let message = format!("metadata must be an object of at most {METADATA_MAX} bytes");
             return Err(Failure::new(Code::BadRequest, message).with("parameter", "metadata"));
+        }
+        if request
+            .machine_id
+            .as_ref()
+            .is_some_and(|id| id.len() > NAME_MAX)
+        {
+            let message = format!("machineId has more than {NAME_MAX} bytes");
+            return Err(Failure::new(Code::BadRequest, message).with("parameter", "machineId"));
         }
         let offered = Offered {
             namespace: request.namespace,

@@ -272,6 +272,7 @@ impl Runtime {
             wait: settings.tasks_wait,
             output_max: OUTPUT_MAX,
             created: self.0.clock.now(),
+            position: stored.position,
         })
     }
 

@@ -164,6 +164,7 @@ impl Runtime {
             wait: action.wait().unwrap_or(settings.tasks_wait),
             output_max: usize::try_from(action.max_output_bytes).unwrap_or(usize::MAX),
             created: self.0.clock.now(),
+            position: stored.position,
         })
     }
 }

@@ -10,7 +10,7 @@ use sqlx_sqlite::{SqliteArguments, SqliteConnectOptions, SqliteConnection, Sqlit
 use sqlx_sqlite::{SqliteJournalMode, SqliteSynchronous};
 use uuid::Uuid;
 
-use super::{CHECKPOINT_PAGES, MIGRATIONS, backup, lock};
+use super::{CHECKPOINT_PAGES, MIGRATIONS, backup, lock, make_file};
 use crate::storage::port::{CopyError, CopyMark, DatabaseLocation, Kind, Row, Table, Value};
 
 const CREATE: &str = include_str!("sql/copying/create.sql");
@@ -41,7 +41,9 @@ impl CopyEnd {
         if !path.is_file() {
             return Err(CopyError::Absent(path.to_owned()));
         }
-        let lock = lock(&DatabaseLocation::File(path.to_owned()))?;
+        let place = DatabaseLocation::File(path.to_owned());
+        let lock = lock(&place)?;
+        make_file(&place)?;
         let mut connection = backup::read_only(path).connect().await?;
         backup::check_is_ours(path, &mut connection).await?;
         check_version(path, &mut connection).await?;
