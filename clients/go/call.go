@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -67,22 +68,33 @@ type Call struct {
 
 // warnings are added to the answer of a call.
 type warnings struct {
-	mu    sync.Mutex
-	texts []string
+	mu      sync.Mutex
+	texts   []string
+	dropped int // how many were too many
 }
 
-// Warn adds a warning to what the caller gets, whether the call succeeds or not.
+// Warn adds a warning to what the caller gets, whether the call succeeds or not. Of one call
+// 1,000 warnings are kept, and 4 KiB of each.
 func (w *warnings) Warn(format string, arguments ...any) {
+	text := bounded(fmt.Sprintf(format, arguments...), warningBytesMax)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.texts = append(w.texts, fmt.Sprintf(format, arguments...))
+	if len(w.texts) < warningsMax {
+		w.texts = append(w.texts, text)
+	} else {
+		w.dropped++
+	}
 }
 
 func (w *warnings) addTo(payload map[string]any) map[string]any {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.texts) > 0 {
-		payload["warnings"] = w.texts
+	texts := slices.Clone(w.texts)
+	if w.dropped > 0 { // the last place says so
+		texts[warningsMax-1] = fmt.Sprintf("%d more warnings were left out", w.dropped+1)
+	}
+	if len(texts) > 0 {
+		payload["warnings"] = texts
 	}
 	return payload
 }
@@ -217,7 +229,10 @@ func (c *Call) done(result any) (map[string]any, error) {
 }
 
 func (c *Call) failed(err error) map[string]any {
-	failure := map[string]any{"code": "CLIENT_ERROR", "message": err.Error()}
+	failure := map[string]any{"code": "CLIENT_ERROR", "message": bounded(err.Error(), failureBytesMax)}
+	if errors.Is(err, errStopping) {
+		failure["code"] = errStopping.Code
+	}
 	if isRetryable(err) {
 		failure["retryable"] = true
 	}

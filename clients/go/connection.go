@@ -141,16 +141,17 @@ func (c *connection) streamEventually(ctx context.Context) (*stream, error) {
 	case <-c.ctx.Done():
 		return nil, errClosed
 	}
+	// A stream that ends as soon as it is opened is no reason to hurry. This is decided once:
+	// attempts that fail take time, too, and must not look like a stream that was open for long.
+	if !c.opened.IsZero() && time.Since(c.opened) > delayMax {
+		c.delay = 0
+	}
 	for {
 		if c.ctx.Err() != nil {
 			return nil, errClosed
 		}
 		if open := c.current.Load(); open != nil && open.ended() == nil {
 			return open, nil
-		}
-		// A stream that ends as soon as it is opened is no reason to hurry.
-		if !c.opened.IsZero() && time.Since(c.opened) > delayMax {
-			c.delay = 0
 		}
 		if err := c.pause(ctx, c.delay); err != nil {
 			return nil, err
@@ -210,7 +211,7 @@ func (c *connection) openOnce(ctx context.Context) (*stream, string, error) {
 	streamContext, token, err := c.authenticated(streamContext)
 	if err != nil {
 		cancel()
-		return nil, token, err
+		return nil, token, c.tokenFailure(ctx, err)
 	}
 	call, err := c.channel.NewStream(streamContext, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, methodStream)
 	if err != nil {
@@ -248,6 +249,18 @@ func (c *connection) ready(ctx context.Context, made *stream) error {
 		return err
 	}
 	return c.greet(ctx, made)
+}
+
+// tokenFailure says why there is no token. A source that was not waited for any longer has not
+// failed: what ended the waiting decides whether another try is worth it.
+func (c *connection) tokenFailure(ctx context.Context, err error) error {
+	switch {
+	case c.ctx.Err() != nil:
+		return errClosed
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	}
+	return err
 }
 
 func (c *connection) openFailure(ctx context.Context, err error) error {
@@ -315,7 +328,7 @@ func (c *connection) listenOnce(ctx context.Context, request *event, yield func(
 	defer context.AfterFunc(c.ctx, cancel)()
 	callContext, token, err := c.authenticated(callContext)
 	if err != nil {
-		return token, err
+		return token, c.tokenFailure(ctx, err)
 	}
 	call, err := c.channel.NewStream(callContext, &grpc.StreamDesc{ServerStreams: true}, methodListen)
 	if err == nil {

@@ -3,8 +3,13 @@ package interlock_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"interlock.internal/interlock"
 	"interlock.internal/interlock/api"
@@ -58,3 +63,113 @@ func (s *staleToken) Token(ctx context.Context) (string, error) {
 }
 
 func (s *staleToken) Forget(string) { s.forgotten = true }
+
+// endpoint is a token endpoint that answers with these bytes, once the gate is closed if there is
+// one. It counts the requests.
+func endpoint(t *testing.T, answer string, gate <-chan struct{}) (url string, asked *atomic.Int64) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+	asked = new(atomic.Int64)
+	go func() {
+		for {
+			connection, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			asked.Add(1)
+			go func() {
+				_, _ = connection.Read(make([]byte, 4096))
+				if gate != nil {
+					<-gate
+				}
+				_, _ = connection.Write([]byte(answer))
+				_ = connection.Close()
+			}()
+		}
+	}()
+	return "http://" + listener.Addr().String() + "/api/oauth/token", asked
+}
+
+func answered(status, body string) string {
+	return fmt.Sprintf("HTTP/1.1 %s\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", status, len(body), body)
+}
+
+func TestOnlyTheRefusalOfATokenEndpointIsFinal(t *testing.T) {
+	granted, html := `{"access_token":"t","expires_in":60}`, "<html>starting</html>"
+	for name, test := range map[string]struct {
+		answer string
+		code   error
+	}{
+		"html":          {answered("200 OK", html), interlock.ErrConnectionLost},
+		"no token":      {answered("200 OK", `{"hello":1}`), interlock.ErrConnectionLost},
+		"cut off":       {answered("200 OK", granted)[:90], interlock.ErrConnectionLost},
+		"no HTTP":       {"what is this?\r\n\r\n", interlock.ErrConnectionLost},
+		"nothing":       {"", interlock.ErrConnectionLost},
+		"gateway":       {answered("502 Bad Gateway", html), interlock.ErrConnectionLost},
+		"busy":          {answered("503 Unavailable", `{"error":"temporarily_unavailable"}`), interlock.ErrConnectionLost},
+		"too many":      {answered("429 Too Many Requests", `{"error":"slow_down"}`), interlock.ErrConnectionLost},
+		"proxy refuses": {answered("401 Unauthorized", html), interlock.ErrConnectionLost},
+		"wrong secret":  {answered("401 Unauthorized", `{"error":"invalid_client"}`), api.CodeUnauthorized},
+		"wrong grant":   {answered("400 Bad Request", `{"error":"unsupported_grant_type"}`), api.CodeUnauthorized},
+		"wrong path":    {answered("404 Not Found", html), interlock.CodeInvalidOptions},
+	} {
+		t.Run(name, func(t *testing.T) {
+			url, _ := endpoint(t, test.answer, nil)
+			_, err := (&interlock.ClientCredentials{URL: url}).Token(servertest.Context(t))
+			var typed *interlock.Error
+			if !errors.Is(err, test.code) || !errors.As(err, &typed) {
+				t.Errorf("the failure is %v", err)
+			}
+		})
+	}
+	_, err := (&interlock.ClientCredentials{URL: "no url"}).Token(servertest.Context(t))
+	if !errors.Is(err, interlock.CodeInvalidOptions) {
+		t.Errorf("without a URL: %v", err)
+	}
+}
+
+func TestACallerWaitsForATokenAsLongAsItsContextAllows(t *testing.T) {
+	gate := make(chan struct{})
+	url, asked := endpoint(t, answered("200 OK", `{"access_token":"t","expires_in":60}`), gate)
+	credentials := &interlock.ClientCredentials{URL: url}
+	first, giveUp := context.WithCancel(servertest.Context(t))
+	failed := make(chan error, 1)
+	go func() {
+		_, err := credentials.Token(first)
+		failed <- err
+	}()
+	for asked.Load() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	short, cancel := context.WithTimeout(servertest.Context(t), 50*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	if _, err := credentials.Token(short); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the failure is %v", err)
+	}
+	if waited := time.Since(began); waited > 5*time.Second {
+		t.Errorf("it waited for %s", waited)
+	}
+	credentials.Forget("another") // does not wait either
+	giveUp()
+	if err := <-failed; !errors.Is(err, context.Canceled) {
+		t.Errorf("the failure is %v", err)
+	}
+	var others sync.WaitGroup
+	for range 10 {
+		others.Add(1)
+		go func() {
+			defer others.Done()
+			if token, err := credentials.Token(servertest.Context(t)); token != "t" || err != nil {
+				t.Errorf("the token is %q, %v", token, err)
+			}
+		}()
+	}
+	close(gate)
+	others.Wait()
+	if asked.Load() != 1 {
+		t.Errorf("%d requests were made", asked.Load())
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"go.opentelemetry.io/otel/propagation"
@@ -43,6 +44,10 @@ func newEvent(ctx context.Context, eventType string, payload any) (*event, error
 	}
 	if len(text) < 2 || text[0] != '{' {
 		return nil, fmt.Errorf("interlock: the payload of a %s has to be a JSON object", eventType)
+	}
+	// Raw JSON is passed on as it is, and gRPC ends the whole stream for a text that is not UTF-8.
+	if !utf8.Valid(text) {
+		return nil, fmt.Errorf("interlock: cannot encode the %s: its JSON is not UTF-8", eventType)
 	}
 	id := uuid.NewString()
 	data := make([]byte, 0, len(text)+len(id)+len(`{"id":"",`))

@@ -30,6 +30,9 @@ const (
 	CodeServerNotUnderstood api.Code = "SERVER_NOT_UNDERSTOOD"
 	// CodeNotSupported means that a request cannot be made this way.
 	CodeNotSupported api.Code = "NOT_SUPPORTED"
+	// CodeInvalidOptions means that this client was set up wrongly, such as with an address at
+	// which there is no token endpoint. Trying again does not help.
+	CodeInvalidOptions api.Code = "INVALID_OPTIONS"
 )
 
 // Classes of failures, for errors.Is. Each stands for all codes with the same remedy.

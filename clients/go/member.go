@@ -8,9 +8,13 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"interlock.internal/interlock/api"
 )
+
+// drainNoticeTimeout is how long a member that stops waits until the server has taken note of it.
+const drainNoticeTimeout = 2 * time.Second
 
 // callsMax is how many calls may run or wait; further ones are rejected as retryable.
 const callsMax = 1024
@@ -198,9 +202,9 @@ func (m *Member) begin() error {
 	return nil
 }
 
-// Shutdown finishes running calls until the context ends, cancels those that still run then,
-// and disconnects. Calls that arrive meanwhile are not begun; for the server they end with the
-// stream, as disconnected, which is retryable.
+// Shutdown tells the server that this member takes no more calls, finishes the running ones until
+// the context ends, cancels those that still run then, and disconnects. Calls that arrive
+// nevertheless are answered at once with the retryable failure MEMBER_STOPPING.
 func (m *Member) Shutdown(ctx context.Context) error {
 	m.mu.Lock()
 	m.draining = true
@@ -212,15 +216,40 @@ func (m *Member) Shutdown(ctx context.Context) error {
 	}
 	idle, joined := m.idle, m.joined
 	m.mu.Unlock()
+	noticed := m.noticeDraining(ctx)
 	select {
 	case <-idle:
 	case <-ctx.Done():
 	}
+	<-noticed
 	err := m.connection.shutDown(ctx)
 	if joined {
 		<-m.ended
 	}
 	return err
+}
+
+// noticeDraining tells the server to send no more calls. The channel is closed when it has taken
+// note of that, or has not for too long: then calls may still come, and are answered.
+func (m *Member) noticeDraining(ctx context.Context) <-chan struct{} {
+	noticed := make(chan struct{})
+	open := m.connection.current.Load()
+	if open == nil || open.ended() != nil || open.memberID == "" || ctx.Err() != nil {
+		close(noticed)
+		return noticed
+	}
+	ctx, cancel := context.WithTimeout(ctx, drainNoticeTimeout)
+	go func() {
+		defer close(noticed)
+		defer cancel()
+		// Not in the lane of the stream, whose places may be taken for longer than this waits.
+		session := newSession(&transaction{open, newLane(1, "")})
+		_, err := session.WorkerDrain(ctx, &api.WorkerDrainRequest{WorkerID: open.memberID})
+		if err != nil {
+			m.connection.log.Debug("the server took no note of the stopping", "error", err)
+		}
+	}()
+	return noticed
 }
 
 // stayJoined opens a stream whenever there is none.
@@ -261,6 +290,7 @@ func (m *Member) greet(ctx context.Context, made *stream) error {
 		if err := json.Unmarshal(data, &read); err != nil {
 			return fmt.Errorf("interlock: cannot read the greeting: %w", err)
 		}
+		made.memberID = read.MemberID
 		m.connection.log.InfoContext(ctx, "joined", "target", m.connection.target, "member", read.MemberID)
 		return nil
 	case <-made.done:

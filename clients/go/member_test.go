@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -95,6 +96,9 @@ func TestARejectionAPanicAndAnErrorFailTheTransition(t *testing.T) {
 		"rejection": {func(context.Context, *interlock.Call) (any, error) { return nil, interlock.Reject("too heavy") }, "too heavy", false},
 		"error":     {func(context.Context, *interlock.Call) (any, error) { return nil, errors.New("disk full") }, "disk full", false},
 		"panic":     {func(context.Context, *interlock.Call) (any, error) { panic("oh no") }, "panic: oh no", false},
+		"goexit":    {func(context.Context, *interlock.Call) (any, error) { runtime.Goexit(); return nil, nil }, "ended its goroutine", false},
+		"not UTF-8": {func(context.Context, *interlock.Call) (any, error) { return json.RawMessage("{\"sku\":\"\xff\"}"), nil }, "not UTF-8", false},
+		"odd text":  {func(context.Context, *interlock.Call) (any, error) { return nil, errors.New("a\xffb") }, "a\ufffdb", false},
 		"no entity": {func(context.Context, *interlock.Call) (any, error) { return []int{1}, nil }, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -392,4 +396,52 @@ func TestAnActionExecutesATask(t *testing.T) {
 	if output := string(answer.Task.Output); output != `{"attempt":1,"charged":12.30}` {
 		t.Errorf("the task is %+v with the output %s", answer.Task, output)
 	}
+}
+
+func TestAFailureAndWarningsOfAnySizeFailTheCallAlone(t *testing.T) {
+	server, tenant := servertest.Start(t, nil), servertest.Tenant(t)
+	began, finish := make(chan struct{}), make(chan struct{})
+	large := strings.Repeat("é\x01", 9<<20)
+	member := join(t, server, tenant, func(m *interlock.Member) {
+		m.Processor("price", func(_ context.Context, call *interlock.Call) (any, error) {
+			switch call.Document()["sku"] {
+			case "slow":
+				close(began)
+				<-finish
+				return nil, nil
+			case "warned":
+				for range 3000 {
+					call.Warn("%s", large[:1<<20])
+				}
+			}
+			return nil, errors.New(large)
+		})
+		m.Action("charge", func(context.Context, *interlock.Task) (any, error) {
+			return nil, &interlock.Rejection{Reason: large, Code: large}
+		})
+	})
+	makeParcels(t, member.Session, processor("price"))
+	ctx := servertest.Context(t)
+	created := make(chan error, 1)
+	go func() {
+		_, err := member.Create(ctx, parcel, map[string]any{"sku": "slow"})
+		created <- err
+	}()
+	<-began
+	for _, sku := range []string{"large", "warned"} {
+		_, err := member.Create(ctx, parcel, map[string]any{"sku": sku})
+		var failure *interlock.Error
+		if !errors.As(err, &failure) || failure.Code != api.CodeWorkflowFailed || !strings.Contains(failure.Message, "é") {
+			t.Errorf("the failure is %.200v", err)
+		}
+	}
+	_, err := member.ActionRegister(ctx, &api.ActionRegisterRequest{Name: "charge"})
+	must(t, err)
+	answer, err := member.ActionInvoke(ctx, &api.ActionInvokeRequest{Name: "charge", WaitMs: api.Ptr(uint64(10_000))})
+	must(t, err)
+	if !strings.HasPrefix(answer.Task.Error.Message, "é") {
+		t.Errorf("the task is %.200v", answer.Task)
+	}
+	close(finish)
+	must(t, <-created) // it was on the same stream
 }

@@ -48,6 +48,7 @@ type stream struct {
 	lane       *lane
 	sizeMax    int
 	greeting   chan *event
+	memberID   string // of the member that has joined on it; written before the stream is used
 	wake, read chan struct{}
 	done       chan struct{}
 

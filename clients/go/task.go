@@ -119,12 +119,12 @@ func (t *Task) done(result any) (map[string]any, error) {
 }
 
 func (t *Task) failed(err error) map[string]any {
-	failure := map[string]any{"message": err.Error()}
+	failure := map[string]any{"message": bounded(err.Error(), failureBytesMax)}
 	var rejection *Rejection
 	var refused *Error
 	switch {
 	case errors.As(err, &rejection) && rejection.Code != "":
-		failure["code"] = rejection.Code
+		failure["code"] = bounded(rejection.Code, failureBytesMax)
 	case errors.As(err, &refused):
 		failure["code"] = string(refused.Code)
 	}

@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
@@ -82,5 +85,91 @@ func TestJoiningAnnouncesActionsAndTheTagsOfWorkflows(t *testing.T) {
 	}
 	if *read.MaxConcurrency != 7 || read.Namespace != "shop" || read.Labels["zone"] != "eu" {
 		t.Errorf("it announces %s", joined.GetTextData())
+	}
+}
+
+// scripted is a server of one member: it greets it as "m-1", and sends what the script returns for
+// each event.
+func scripted(t *testing.T, script func(*cloudevents.CloudEvent) []*cloudevents.CloudEvent) (target string) {
+	t.Helper()
+	server := grpc.NewServer(grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
+		if err := stream.SendHeader(nil); err != nil {
+			return err
+		}
+		for {
+			received := new(cloudevents.CloudEvent)
+			if stream.RecvMsg(received) != nil {
+				return nil
+			}
+			if received.Type == "CalculationMemberJoinEvent" {
+				_ = stream.SendMsg(sent("CalculationMemberGreetEvent", `{"success":true,"memberId":"m-1"}`))
+			}
+			for _, one := range script(received) {
+				_ = stream.SendMsg(one)
+			}
+		}
+	}))
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(server.Stop)
+	return listener.Addr().String()
+}
+
+func sent(eventType, data string) *cloudevents.CloudEvent {
+	return &cloudevents.CloudEvent{Type: eventType, Data: &cloudevents.CloudEvent_TextData{TextData: data}}
+}
+
+func TestAMemberThatStopsSaysSoAndAnswersWhatComesNevertheless(t *testing.T) {
+	call := func(id string) *cloudevents.CloudEvent {
+		return sent("EntityProcessorCalculationRequest", `{"requestId":"`+id+`","entityId":"e","processorName":"price"}`)
+	}
+	began, refused := make(chan struct{}), make(chan struct{})
+	var mu sync.Mutex
+	var drains, answers []string
+	target := scripted(t, func(received *cloudevents.CloudEvent) []*cloudevents.CloudEvent {
+		mu.Lock()
+		defer mu.Unlock()
+		switch text := received.GetTextData(); {
+		case received.Type == "CalculationMemberJoinEvent":
+			return []*cloudevents.CloudEvent{call("first")}
+		case received.Type == "WorkerDrainRequest":
+			drains = append(drains, text)
+			late := sent("TaskCalculationRequest", `{"requestId":"task","taskId":"t","name":"charge","input":{},"deadline":"2030-01-01T00:00:00Z"}`)
+			return []*cloudevents.CloudEvent{call("late"), late} // and no answer to the request itself
+		case strings.HasSuffix(received.Type, "CalculationResponse"):
+			if answers = append(answers, text); len(answers) == 2 {
+				close(refused)
+			}
+		}
+		return nil
+	})
+	member, err := interlock.NewMember(target)
+	must(t, err)
+	member.Processor("price", func(context.Context, *interlock.Call) (any, error) {
+		close(began)
+		<-refused
+		return map[string]any{"sku": "done"}, nil
+	}, interlock.Detached())
+	must(t, member.Join(servertest.Context(t)))
+	<-began
+	stopping := time.Now()
+	must(t, member.Shutdown(servertest.Context(t)))
+	if took := time.Since(stopping); took > 8*time.Second {
+		t.Errorf("it waited %s for the answer to the request", took)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(drains) != 1 || !strings.Contains(drains[0], `"workerId":"m-1"`) || !strings.Contains(drains[0], `"id":"`) {
+		t.Errorf("the server was told %s", drains)
+	}
+	if len(answers) != 3 || !strings.Contains(answers[2], `"requestId":"first","success":true`) {
+		t.Fatalf("the answers are %s", answers)
+	}
+	for i, id := range []string{"late", "task"} {
+		failure := `"error":{"code":"MEMBER_STOPPING","message":"the member is stopping","retryable":true}`
+		if !strings.Contains(answers[i], `"requestId":"`+id+`"`) || !strings.Contains(answers[i], failure) {
+			t.Errorf("%s was answered with %s", id, answers[i])
+		}
 	}
 }

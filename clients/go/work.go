@@ -82,6 +82,14 @@ func isRetryable(err error) bool {
 	return errors.As(err, &failure) && failure.Retryable
 }
 
+// errStopping answers what is not begun any more, so that the server need not wait for the end
+// of the stream to try another member.
+var errStopping = &Rejection{Reason: "the member is stopping", Code: "MEMBER_STOPPING", Retryable: true}
+
+// errNoReturn is the failure of a handler that ended its goroutine, as runtime.Goexit does, and
+// with it testing.T.FailNow.
+var errNoReturn = errors.New("the handler ended its goroutine without returning")
+
 // errGivenUp is the cause of the end of a handler's context.
 var errGivenUp = errors.New("interlock: the server has given up the call")
 
@@ -98,6 +106,7 @@ func (m *Member) beginCall(on *stream, received *event) error {
 	isNested := call.TransactionID != "" && m.transactions[call.TransactionID] > 0
 	if m.draining && !isNested && len(m.tasks) == 0 {
 		m.mu.Unlock()
+		m.answer(on, call, nil, errStopping)
 		return nil
 	}
 	if !m.admit() {
@@ -129,8 +138,14 @@ func (m *Member) serveCall(ctx context.Context, on *stream, call *Call, isNested
 		m.mu.Unlock()
 	}
 	defer m.leaveTransaction(call.TransactionID)
-	result, err := m.execute(ctx, call)
-	m.answer(on, call, result, err)
+	m.serve(ctx, call, func(result any, err error) { m.answer(on, call, result, err) })
+}
+
+// serve executes a handler and passes on what came out of it, even if it does not return.
+func (m *Member) serve(ctx context.Context, work work, finish func(result any, err error)) {
+	result, err := any(nil), errNoReturn
+	defer func() { finish(result, err) }()
+	result, err = m.execute(ctx, work)
 }
 
 func (m *Member) leaveTransaction(id string) {
@@ -151,6 +166,7 @@ func (m *Member) beginTask(on *stream, received *event) error {
 	if m.draining {
 		m.mu.Unlock()
 		cancel(nil)
+		m.answer(on, task, nil, errStopping)
 		return nil
 	}
 	if !m.admit() {
@@ -171,10 +187,11 @@ func (m *Member) beginTask(on *stream, received *event) error {
 		case <-ctx.Done():
 			return
 		}
-		result, err := m.execute(ctx, task)
-		if context.Cause(ctx) != errGivenUp { // then the server expects no answer
-			m.answer(on, task, result, err)
-		}
+		m.serve(ctx, task, func(result any, err error) {
+			if context.Cause(ctx) != errGivenUp { // then the server expects no answer
+				m.answer(on, task, result, err)
+			}
+		})
 	}()
 	return nil
 }
@@ -236,19 +253,25 @@ func (m *Member) execute(ctx context.Context, work work) (result any, err error)
 		trace.WithSpanKind(trace.SpanKindServer),
 		trace.WithAttributes(otelattribute.String("interlock.kind", kind.String()), otelattribute.String("interlock.name", name)))
 	defer span.End()
+	hasReturned := false
 	defer func() {
 		if panicked := recover(); panicked != nil {
 			m.connection.log.ErrorContext(ctx, "a handler panicked",
 				"kind", kind.String(), "name", name, "panic", panicked, "stack", string(debug.Stack()))
 			result, err = nil, fmt.Errorf("panic: %v", panicked)
+		} else if !hasReturned {
+			m.connection.log.ErrorContext(ctx, "a handler ended its goroutine", "kind", kind.String(), "name", name)
+			err = errNoReturn
 		}
 		if err != nil {
-			span.SetStatus(otelcodes.Error, err.Error())
+			span.SetStatus(otelcodes.Error, bounded(err.Error(), loggedBytesMax))
 		}
 	}()
 	result, err = known.handle(ctx, work)
+	hasReturned = true
 	if err != nil {
-		m.connection.log.InfoContext(ctx, "a handler failed", "kind", kind.String(), "name", name, "error", err)
+		m.connection.log.InfoContext(ctx, "a handler failed", "kind", kind.String(), "name", name,
+			"error", bounded(err.Error(), loggedBytesMax))
 	}
 	return result, err
 }
@@ -260,19 +283,31 @@ func (m *Member) answer(on *stream, work work, result any, err error) {
 	if err == nil {
 		payload, err = work.done(result)
 	}
+	var response *event
 	if err == nil {
-		var response *event
-		if response, err = newEvent(on.ctx, work.responseType(), payload); err == nil {
-			if err = on.checkSize(response); err == nil {
-				on.send(response)
-				return
-			}
+		response, err = respond(on, work, payload)
+	}
+	if err != nil {
+		payload = work.failed(err)
+		response, err = respond(on, work, payload)
+		if errors.Is(err, CodeMessageTooLarge) {
+			// That it failed matters more than the warnings.
+			delete(payload, "warnings")
+			response, err = respond(on, work, payload)
 		}
 	}
-	response, err := newEvent(on.ctx, work.responseType(), work.failed(err))
 	if err != nil {
-		m.connection.log.Error("cannot encode a failure", "error", err)
+		m.connection.log.Error("cannot send a failure", "error", err)
 		return
 	}
 	on.send(response)
+}
+
+// respond makes the event of an answer. One for which the server would end the stream is an error.
+func respond(on *stream, work work, payload map[string]any) (*event, error) {
+	response, err := newEvent(on.ctx, work.responseType(), payload)
+	if err != nil {
+		return nil, err
+	}
+	return response, on.checkSize(response)
 }

@@ -194,9 +194,11 @@ fn answer_carried(cluster: Option<&Cluster>, services: &Services, router: &axum:
         return;
     };
     let (services, router) = (services.clone(), router.clone());
+    let runtime = services.runtime.clone();
     cluster.answer_with(
         Arc::new(move |body, cancel| operation::answer_carried(&services, body, cancel)),
         Arc::new(move |body, _| rest::answer_carried(&router, body)),
+        Arc::new(move || runtime.has_open_transactions()),
     );
 }
 
@@ -298,6 +300,7 @@ async fn serve(
     let router = rest::router(gateway(&config, services, authenticator));
     answer_carried(cluster.as_ref(), &service.services, &router);
     let (is_ready, probe) = readiness(storage.clone()).await;
+    let links = cluster.clone();
     let serving = Serving {
         grpc: service,
         peers: cluster.map(|cluster| grpc::PeerService {
@@ -320,6 +323,9 @@ async fn serve(
     keep_up(tls, &telemetry, &tasks, &stop);
     let served = tokio::spawn(serving.run(listeners, stop.clone()));
     let outcome = until_stopped(served, node, stop).await;
+    if let Some(cluster) = links {
+        cluster.end();
+    }
     // First the streams, which still commit; then the committer, which answers what is waiting.
     tasks.close();
     let _ = timeout(GRACE_OF_STREAMS, tasks.wait()).await;

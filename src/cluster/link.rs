@@ -8,7 +8,7 @@ use std::{
     collections::HashMap,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -17,7 +17,7 @@ use bytes::Bytes;
 use futures_util::{StreamExt as _, stream::BoxStream};
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, mpsc},
-    time::{MissedTickBehavior, interval, timeout},
+    time::{MissedTickBehavior, interval, sleep, timeout},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -51,9 +51,23 @@ const PING: Duration = Duration::from_secs(3);
 /// How long a peer may say nothing.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
 
+/// How often a node that stops looks whether a stream is idle, and after how many such looks the
+/// stream ends: a request that calls several members asks for one after the other.
+const IDLE_LOOK: Duration = Duration::from_millis(50);
+const IDLE_LOOKS: u32 = 4;
+
 /// Answers the requests of peers. The stream of answers is dropped once nobody wants them.
 pub(super) type Serve =
     Arc<dyn Fn(What, Bytes, CancellationToken) -> BoxStream<'static, Bytes> + Send + Sync>;
+
+/// When a stream ends.
+pub(super) struct Ends {
+    pub(super) at_once: CancellationToken,
+    /// From then on it ends when it is idle.
+    pub(super) when_idle: CancellationToken,
+    /// Whether the peer may have to ask something although it is idle.
+    pub(super) is_busy: Arc<dyn Fn() -> bool + Send + Sync>,
+}
 
 /// A stream to a peer.
 pub(super) struct Link {
@@ -63,6 +77,8 @@ pub(super) struct Link {
     /// A mutex, not a task: it is held for a look-up.
     asked: Mutex<HashMap<u64, mpsc::Sender<Item>>>,
     next: AtomicU64,
+    /// How many requests of the peer are worked on.
+    serving: AtomicUsize,
     over: CancellationToken,
 }
 
@@ -144,7 +160,7 @@ impl Link {
         pipe: Pipe,
         serve: Serve,
         tasks: &TaskTracker,
-        stop: &CancellationToken,
+        ends: Ends,
     ) -> Arc<Self> {
         let (out, outgoing) = mpsc::unbounded_channel();
         let link = Arc::new(Self {
@@ -153,8 +169,10 @@ impl Link {
             room: Arc::new(Semaphore::new(BYTES_MAX)),
             asked: Mutex::default(),
             next: AtomicU64::new(1),
-            over: stop.child_token(),
+            serving: AtomicUsize::new(0),
+            over: ends.at_once.child_token(),
         });
+        tasks.spawn(Arc::clone(&link).end_when_idle(ends));
         let over = link.over.clone();
         let writing = write(outgoing, pipe.outgoing, met.seal);
         let ending = link.clone();
@@ -191,6 +209,23 @@ impl Link {
         self.over.cancel();
         // Dropping the senders fails the requests.
         self.lock().clear();
+    }
+
+    /// Ends the stream after the node was asked to stop, once neither node has asked for anything for
+    /// a while.
+    async fn end_when_idle(self: Arc<Self>, ends: Ends) {
+        tokio::select! {
+            () = ends.when_idle.cancelled() => {}
+            () = self.ended() => return,
+        }
+        let mut idle = 0;
+        while idle < IDLE_LOOKS && !self.is_over() {
+            sleep(IDLE_LOOK).await;
+            let asks = self.serving.load(Ordering::Relaxed) > 0 || !self.lock().is_empty();
+            let is_idle = !asks && !(ends.is_busy)();
+            idle = if is_idle { idle + 1 } else { 0 };
+        }
+        self.end();
     }
 
     /// Sends a small frame at once.
@@ -260,6 +295,7 @@ impl Link {
                     }
                     all.insert(number, request.clone());
                     drop(all);
+                    self.serving.fetch_add(1, Ordering::Relaxed);
                     let answers = serve(what, body, request.cancel.clone());
                     let (link, served) = (Arc::clone(&self), Arc::clone(&served));
                     tasks.spawn(async move {
@@ -270,6 +306,7 @@ impl Link {
                             .lock()
                             .unwrap_or_else(PoisonError::into_inner)
                             .remove(&number);
+                        link.serving.fetch_sub(1, Ordering::Relaxed);
                     });
                 }
                 Frame::Cancel(number) => {

@@ -60,6 +60,17 @@ impl Cluster {
             let changed = timeout(pause, self.0.members.changed());
             self.0.stop.run_until_cancelled(changed).await;
         }
+        // Other nodes call other members from now on.
+        self.0.members.leave();
+        write(&self, &mut written).await;
+        // What members do for what is in flight here may come to any node, which cannot open a
+        // stream to this one any more.
+        let own = self.0.storage.node();
+        for node in self.0.storage.live_nodes() {
+            if node.row != own && self.is_busy() {
+                let _ = self.link(node.row).await;
+            }
+        }
     }
 
     /// The members of a tenant at the other nodes that are live.

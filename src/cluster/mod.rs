@@ -39,7 +39,7 @@ pub use secret::Secret;
 
 use frame::What;
 use handshake::{Introduction, Met};
-use link::Link;
+use link::{Ends, Link};
 
 /// How long a node that could not be reached is not tried again.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -71,6 +71,9 @@ pub trait Dial: std::fmt::Debug + Send + Sync {
 
 /// Answers carried requests.
 pub type Carrier = Arc<dyn Fn(Bytes, CancellationToken) -> BoxStream<'static, Bytes> + Send + Sync>;
+
+/// Whether transactions are open that requests of other nodes may join.
+pub type Busy = Arc<dyn Fn() -> bool + Send + Sync>;
 
 /// Why a stream to a peer was not begun.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -122,9 +125,12 @@ struct Inner {
     peers: Mutex<HashMap<NodeRow, Arc<Peer>>>,
     events: OnceLock<Carrier>,
     requests: OnceLock<Carrier>,
+    busy: OnceLock<Busy>,
     known: members::Known,
     tasks: TaskTracker,
     stop: CancellationToken,
+    /// Ends the streams to other nodes: requests in flight at the stop need them.
+    links: CancellationToken,
 }
 
 /// What is known of the way to another node.
@@ -177,15 +183,29 @@ impl Cluster {
             peers: Mutex::default(),
             events: OnceLock::new(),
             requests: OnceLock::new(),
+            busy: OnceLock::new(),
             known: members::Known::default(),
             tasks,
             stop,
+            links: CancellationToken::new(),
         }))
     }
 
-    /// From now on carried events, and carried requests of REST, are answered so.
-    pub fn answer_with(&self, events: Carrier, requests: Carrier) {
+    /// Whether transactions are open that requests of other nodes may join.
+    fn is_busy(&self) -> bool {
+        self.0.busy.get().is_some_and(|is_busy| is_busy())
+    }
+
+    /// Ends the streams to other nodes.
+    pub fn end(&self) {
+        self.0.links.cancel();
+    }
+
+    /// From now on carried events, and carried requests of REST, are answered so. There may be more
+    /// of them while the node is busy.
+    pub fn answer_with(&self, events: Carrier, requests: Carrier, busy: Busy) {
         // They are set once, at the start.
+        let _ = self.0.busy.set(busy);
         let _ = self.0.events.set(events);
         let _ = self.0.requests.set(requests);
     }
@@ -317,7 +337,14 @@ impl Cluster {
             Some(inner) => Self(inner).serve(what, body, cancel),
             None => stream::empty().boxed(),
         };
-        Link::start(met, pipe, Arc::new(serve), &self.0.tasks, &self.0.stop)
+        let cluster = Arc::downgrade(&self.0);
+        let is_busy = move || cluster.upgrade().is_some_and(|inner| Self(inner).is_busy());
+        let ends = Ends {
+            at_once: self.0.links.clone(),
+            when_idle: self.0.stop.clone(),
+            is_busy: Arc::new(is_busy),
+        };
+        Link::start(met, pipe, Arc::new(serve), &self.0.tasks, ends)
     }
 
     /// Keeps a stream for requests to that node, unless there is one already.

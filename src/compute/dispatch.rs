@@ -173,7 +173,14 @@ impl Members {
             let patience = spec.within(response_timeout.unwrap_or(settings.response_timeout));
             let begun = std::time::Instant::now();
             let (id, answered) = match chosen {
-                Found::Here(member) => (member.id, exchange(&member, request, patience).await),
+                Found::Here(member) => {
+                    let answered = exchange(&member, request.clone(), patience).await;
+                    if member.has_declined(request.call) && !gone.contains(&member.id) {
+                        gone.push(member.id);
+                        continue;
+                    }
+                    (member.id, answered)
+                }
                 Found::There(others, place) => {
                     let call = Forwarded {
                         place,
@@ -245,11 +252,12 @@ impl Members {
         let Some(others) = self.others() else {
             return here.map(Found::Here);
         };
-        if here.as_ref().is_some_and(|member| is_new(member.id)) {
+        let is_leaving = here.as_ref().is_some_and(|member| member.is_draining());
+        if here.as_ref().is_some_and(|member| is_new(member.id)) && !is_leaving {
             return here.map(Found::Here);
         }
         match others.find(wanted).await {
-            Some(place) if here.is_none() || is_new(place.member) => {
+            Some(place) if here.is_none() || is_leaving || is_new(place.member) => {
                 Some(Found::There(Arc::clone(others), place))
             }
             _ => here.map(Found::Here),

@@ -30,6 +30,8 @@ struct Shared {
     out: Mutex<HashMap<Tenant, usize>>,
     /// Notified when a member has joined or left; one waits for it.
     changed: Notify,
+    /// Whether other nodes have no calls made here any more.
+    leaving: AtomicBool,
     /// Members at other nodes, in a cluster.
     others: OnceLock<Arc<dyn Others>>,
     /// Counts calls, so that equally busy members take turns.
@@ -77,6 +79,8 @@ struct Calls {
     out: BTreeMap<CallId, Out>,
     /// Set when the member has disconnected: no more calls are sent.
     gone: bool,
+    /// Those that the member has not begun, because it is about to leave.
+    declined: Vec<CallId>,
 }
 
 /// A call in flight.
@@ -145,8 +149,20 @@ impl Members {
         }
     }
 
-    /// The members of all tenants that get calls, with their tags.
+    /// From now on, other nodes have no calls made here, and this node still makes its own.
+    pub fn leave(&self) {
+        self.0.leaving.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_leaving(&self) -> bool {
+        self.0.leaving.load(Ordering::Relaxed)
+    }
+
+    /// The members of all tenants that get calls of other nodes, with their tags.
     pub fn all(&self) -> Vec<(MemberId, Tenant, Tags)> {
+        if self.is_leaving() {
+            return Vec::new();
+        }
         let by_tenant = self.lock();
         let each = by_tenant.iter().flat_map(|(tenant, members)| {
             let fact = |member: &Arc<Member>| (member.id, tenant.clone(), member.tags.clone());
@@ -207,7 +223,8 @@ impl Members {
     }
 
     /// The member of the tenant that has all `required` tags and the fewest calls in flight; one of
-    /// `tried` only if there is no other.
+    /// `tried` only if there is no other, and one that is about to leave only then: what it still
+    /// works on may need it.
     pub(super) fn choose(
         &self,
         tenant: &Tenant,
@@ -218,9 +235,10 @@ impl Members {
         let fitting = by_tenant
             .get(tenant)?
             .iter()
-            .filter(|member| !member.is_draining() && member.tags.satisfy(required));
+            .filter(|member| member.tags.satisfy(required));
         let chosen = fitting.min_by_key(|member| {
             (
+                member.is_draining(),
                 tried.contains(&member.id),
                 member.in_flight(),
                 member.last_turn.load(Ordering::Relaxed),
@@ -278,6 +296,17 @@ impl Membership {
         waiting.answer.send(response).is_ok()
     }
 
+    /// The member is about to leave and has not begun a call; false if that is not in flight.
+    pub fn declined(&self, call: CallId) -> bool {
+        self.member.draining.store(true, Ordering::Relaxed);
+        let mut calls = self.member.lock();
+        let was_out = calls.out.remove(&call).is_some();
+        if was_out {
+            calls.declined.push(call);
+        }
+        was_out
+    }
+
     /// Notes that a message has arrived from the member.
     pub fn saw(&self, now: Timestamp) {
         self.member.seen.store(now.micros(), Ordering::Relaxed);
@@ -324,7 +353,15 @@ impl Member {
         }
     }
 
-    fn is_draining(&self) -> bool {
+    /// Whether the member has not begun a call; it is asked once.
+    pub(super) fn has_declined(&self, call: CallId) -> bool {
+        let mut calls = self.lock();
+        let before = calls.declined.len();
+        calls.declined.retain(|declined| *declined != call);
+        calls.declined.len() < before
+    }
+
+    pub(super) fn is_draining(&self) -> bool {
         self.draining.load(Ordering::Relaxed)
     }
 

@@ -60,8 +60,12 @@ pub struct Chosen(Arc<Member>);
 impl Members {
     /// Chooses a member of this node for a call of another node: that one, or any other that fits.
     pub fn take(&self, tenant: &Tenant, tags: &Tags, wanted: MemberId) -> Option<Chosen> {
+        if self.is_leaving() {
+            return None;
+        }
         let member = self
             .named(tenant, wanted)
+            .filter(|member| !member.is_draining())
             .or_else(|| self.choose(tenant, tags, &[]));
         member.map(Chosen)
     }

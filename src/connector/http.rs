@@ -293,7 +293,11 @@ impl Prepared<'_> {
             Err(fault @ Fault::TooLarge(_)) => {
                 return Err(CallFailed::failed(format!("{operation}: {fault}")));
             }
-            Err(fault) => {
+            Err(fault @ Fault::Ended) => {
+                let message = format!("{operation}: {fault}");
+                return Err(CallFailed::Lost { message });
+            }
+            Err(fault @ (Fault::Unreachable(_) | Fault::Slow(_))) => {
                 let message = format!("{operation}: {fault}");
                 return Err(CallFailed::Unavailable { message });
             }

@@ -148,9 +148,12 @@ pub enum CallFailed {
         /// What the other system has answered: JSON.
         output: Option<Arc<str>>,
     },
-    /// There was no answer. The call may have had an effect nevertheless.
+    /// The other system cannot be reached.
     #[error("{message}")]
     Unavailable { message: String },
+    /// The request was sent and there was no answer: the call may have had an effect.
+    #[error("{message}")]
+    Lost { message: String },
     #[error("no answer within {0:?}")]
     TimedOut(Duration),
     #[error("the call was cancelled")]
@@ -168,7 +171,7 @@ impl CallFailed {
     const fn result(&self) -> ConnectorResult {
         match self {
             Self::Failed { .. } => ConnectorResult::Failed,
-            Self::Unavailable { .. } => ConnectorResult::Unavailable,
+            Self::Unavailable { .. } | Self::Lost { .. } => ConnectorResult::Unavailable,
             Self::TimedOut(_) => ConnectorResult::TimedOut,
             Self::Cancelled => ConnectorResult::Cancelled,
         }

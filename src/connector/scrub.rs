@@ -64,6 +64,9 @@ impl Scrub {
             CallFailed::Unavailable { message } => CallFailed::Unavailable {
                 message: self.in_messages.text(&message).into_owned(),
             },
+            CallFailed::Lost { message } => CallFailed::Lost {
+                message: self.in_messages.text(&message).into_owned(),
+            },
             other @ (CallFailed::TimedOut(_) | CallFailed::Cancelled) => other,
         }
     }
@@ -91,12 +94,26 @@ impl Found {
         }
     }
 
-    fn finds(&self, text: &str) -> bool {
-        matches!(&self.0, Some((secrets, _)) if secrets.is_match(text))
+    /// A text or number in JSON without secrets. A number that has one becomes a text, and texts are
+    /// looked at without their escapes, which must not be cut apart.
+    fn value<'a>(&self, piece: &'a str) -> Cow<'a, str> {
+        let plain = match piece.strip_prefix('"') {
+            Some(rest) if !piece.contains('\\') => rest.strip_suffix('"').map(Cow::Borrowed),
+            Some(_) => string(piece).map(Cow::Owned),
+            None => None,
+        };
+        match (self.text(plain.as_deref().unwrap_or(piece)), &plain) {
+            (Cow::Borrowed(_), _) => piece.into(),
+            (Cow::Owned(cut), Some(_)) => quoted(&cut).into(),
+            (Cow::Owned(_), None) => quoted(SHOWN).into(),
+        }
     }
 
-    /// Cuts secrets out of JSON, which stays JSON: a number that has one becomes a text.
+    /// Cuts secrets out of JSON, which stays JSON.
     fn json(&self, text: Arc<str>) -> Arc<str> {
+        if self.0.is_none() {
+            return text;
+        }
         let bytes = text.as_bytes();
         let (mut cut, mut at) = (String::with_capacity(text.len()), 0);
         while let Some(next) = bytes.get(at) {
@@ -115,13 +132,7 @@ impl Found {
                 }
             };
             let piece = &text[at..end];
-            // A secret may stand across an escape, such as `\n`, and cut it apart.
-            let within = string(piece);
-            match (self.text(within.as_deref().unwrap_or(piece)), within.is_some()) {
-                (Cow::Borrowed(_), _) if !self.finds(piece) => cut.push_str(piece),
-                (text, true) => cut.push_str(&quoted(&self.text(&text))),
-                (_, false) => cut.push_str(&quoted(SHOWN)),
-            }
+            cut.push_str(&self.value(piece));
             at = end;
         }
         if *cut == *text { text } else { cut.into() }

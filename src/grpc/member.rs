@@ -56,8 +56,13 @@ pub(super) struct Answered {
     pub(super) call: Option<CallId>,
     /// The entity that it names; none if absent.
     about: Option<Value>,
+    /// Whether the member has not begun the call, because it is about to leave.
+    pub(super) is_declined: bool,
     pub(super) response: Response,
 }
+
+/// The code of such an answer.
+const MEMBER_STOPPING: &str = "MEMBER_STOPPING";
 
 impl Answered {
     /// Rejects a response for another entity than the call's: the member has confused two calls.
@@ -85,6 +90,12 @@ impl Answered {
 pub(super) fn answer(event: &Event) -> Result<Answered, Failure> {
     let answer: compute::Answer<'_> = payload::decode(event.text()?)?;
     let call = answer.request_id.parse().ok();
+    let failed = answer
+        .error
+        .as_ref()
+        .filter(|_| answer.success == Some(false));
+    let code = failed.and_then(|error| error.code.as_deref());
+    let is_declined = code == Some(MEMBER_STOPPING);
     let outcome = if answer.success == Some(false) {
         let error = answer.error.unwrap_or(compute::AnswerError {
             code: None,
@@ -104,6 +115,7 @@ pub(super) fn answer(event: &Event) -> Result<Answered, Failure> {
     Ok(Answered {
         call,
         about: answer.entity_id,
+        is_declined,
         response: Response {
             outcome,
             warnings: answer.warnings.unwrap_or_default(),

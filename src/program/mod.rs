@@ -46,6 +46,7 @@ pub use run::{
 };
 
 pub use saga::{Call, Pause, Purpose, Saga, SagaStep};
+pub use saga_steps::{ANSWER_LOST, may_be_at_work};
 pub use unwinding::{CompensationError, SagaState};
 
 #[cfg(test)]

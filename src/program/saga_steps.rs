@@ -247,19 +247,18 @@ impl<'w> Machine<'w> {
 
     /// The task of a call was answered.
     pub(super) fn call_answered(&mut self, purpose: Purpose, answer: Answer) -> Flow {
-        if let Some(Waiting::Task {
-            task,
-            timeout: Some(_),
-            ..
-        }) = self.resume()
+        if let Some(Waiting::Task { task, timeout, .. }) = self.resume()
             && matches!(purpose, Purpose::Action(_))
-            && may_be_at_work(&answer)
         {
-            self.saga().given_up.push(GivenUp {
-                task,
-                is_with_member: true,
-                is_out: true,
-            });
+            let is_with_member = timeout.is_some();
+            // A system that was called from here may have done it, too; it is asked once more.
+            if may_be_at_work(&answer) {
+                self.saga().given_up.push(GivenUp {
+                    task,
+                    is_with_member,
+                    is_out: true,
+                });
+            }
         }
         let outcome = outcome_of(&answer);
         if matches!(purpose, Purpose::Action(_)) {
@@ -515,11 +514,14 @@ fn ending(status: Status, message: &str) -> Ending {
     }
 }
 
-/// Whether a member may do a task, or have done it, although no answer of it has come.
-fn may_be_at_work(answer: &Answer) -> bool {
+/// The code of a call of a system that was sent and has no answer.
+pub const ANSWER_LOST: &str = "CONNECTOR_ANSWER_LOST";
+
+/// Whether a member or a system may do a task, or have done it, although no answer of it has come.
+pub fn may_be_at_work(answer: &Answer) -> bool {
     match answer {
         Answer::Deadline => true,
-        Answer::Lost { code, .. } => &**code == DISCONNECTED,
+        Answer::Lost { code, .. } => [DISCONNECTED, ANSWER_LOST].contains(&&**code),
         Answer::Outcome { .. } => false,
     }
 }

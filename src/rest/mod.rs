@@ -92,6 +92,11 @@ impl Gateway {
         if self.authenticator.is_mocked() {
             cors::check_page(self.origins.as_ref(), self.is_local, headers)?;
         }
+        self.known(headers).await
+    }
+
+    /// The same, for a request that does nothing.
+    async fn known(&self, headers: &HeaderMap) -> Result<Login, Failure> {
         self.refresh().await?;
         self.authenticator.login(headers).await
     }
@@ -136,7 +141,7 @@ pub fn router(gateway: Gateway) -> Router {
     let not_allowed = {
         let gateway = Arc::clone(&gateway);
         async move |request: Request| {
-            match gateway.login(request.headers()).await {
+            match gateway.known(request.headers()).await {
                 Ok(_) => StatusCode::METHOD_NOT_ALLOWED.into_response(),
                 // Unauthenticated callers do not learn which paths exist (`errors.md` §1).
                 Err(failure) => gateway.problem(&failure, request.uri()),

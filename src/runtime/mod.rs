@@ -300,6 +300,11 @@ impl Runtime {
         &self.0.storage
     }
 
+    /// Whether transactions wait for members, which may join them.
+    pub fn has_open_transactions(&self) -> bool {
+        !self.0.transactions.is_empty()
+    }
+
     /// What a condition on an unknown field means: a model that documents may widen by fields may
     /// still get it (`search.md` §3).
     pub fn unknown_paths(&self, definitions: &Definitions) -> UnknownPaths {

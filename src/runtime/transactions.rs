@@ -111,6 +111,10 @@ impl Transactions {
         }
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<TransactionId, Open>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -240,6 +240,40 @@ async fn a_create_at_one_node_calls_a_member_of_another_whose_callback_lands_on_
     }
 }
 
+#[tokio::test]
+async fn a_node_that_stops_finishes_what_it_and_others_have_in_flight() {
+    let mut scene = scene().await;
+    let member = Member::join(&scene.c, &["red"]).await;
+    let third = scene.b.connect().await;
+    // The node of the request stops first, then the node of the member.
+    for is_at_member in [false, true] {
+        let caller = if is_at_member { &scene.b } else { &scene.a };
+        let rest = Rest::new(caller.http);
+        let creating =
+            tokio::spawn(async move { rest.create("doc", r#"{"n": 1, "seen": "x"}"#).await });
+        let call = member.next().await;
+        let stopping = if is_at_member {
+            &mut scene.c
+        } else {
+            &mut scene.a
+        };
+        stopping.signal("-TERM");
+        until_said(stopping, "stopping").await;
+        // Longer than a stream that nobody uses.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        let token = [("cyodatxtoken", call.token())];
+        let made = new_entity(&scene.other, &json!({"n": 7}));
+        let made = third.call_with("EntityCreateRequest", made, &token).await;
+        assert_eq!(made["success"], true, "{made}");
+        member
+            .reply(&call, Reply::Data(json!({"n": 2, "seen": "y"})))
+            .await;
+        let id = creating.await.expect("created");
+        assert_eq!(get(&third, &id).await["data"]["n"], 2);
+        assert_eq!(stopping.wait().await, Some(0));
+    }
+}
+
 /// All changes that a node shows, up to that of an entity, as they are.
 async fn feed_until(connection: &Connection, last: &str) -> Vec<Value> {
     let id = connection.fresh_id();

@@ -116,14 +116,14 @@ async fn logged(server: &Server, texts: &[&str]) {
 #[tokio::test]
 async fn idle_half_sent_and_trickling_connections_end_on_every_port() {
     let server = Server::with(QUICK);
-    let answered = b"GET /livez HTTP/1.1\r\nhost: x\r\n\r\n";
+    let answered = b"GET /livez HTTP/1.1\r\nhost: localhost\r\n\r\n";
     let silent_http2 = [PREFACE, SETTINGS].concat();
     let cases: [(SocketAddr, &[u8], &[u8]); 11] = [
         (server.http, b"", b""),
         (server.http, b"GET / HT", b""),
         (
             server.http,
-            b"GET /api/account HTTP/1.1\r\nhost: x\r\nx: ",
+            b"GET /api/account HTTP/1.1\r\nhost: localhost\r\nx: ",
             b"y",
         ),
         (server.http, answered, b""),
@@ -151,7 +151,8 @@ async fn idle_half_sent_and_trickling_connections_end_on_every_port() {
 #[tokio::test]
 async fn a_body_that_trickles_is_refused_with_the_limit() {
     let server = Server::with(QUICK);
-    let head = b"POST /api/entity/JSON/m/1 HTTP/1.1\r\nhost: x\r\ncontent-length: 100000\r\n\r\n{";
+    let head =
+        b"POST /api/entity/JSON/m/1 HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100000\r\n\r\n{";
     for piece in [&b""[..], b" "] {
         let said = trickled(server.http, head, piece).await;
         let said = String::from_utf8_lossy(&said);
@@ -179,7 +180,11 @@ async fn call(
         .expect("HTTP/2");
     tokio::spawn(connection);
     let (pieces, body) = tokio::sync::mpsc::channel(16);
-    let request = grpc(address, path, StreamBody::new(ReceiverStream::new(body)));
+    let mut request = grpc(address, path, StreamBody::new(ReceiverStream::new(body)));
+    if [UNARY, STREAM].contains(&path) {
+        let gzip = http::HeaderValue::from_static("gzip");
+        request.headers_mut().insert("grpc-encoding", gzip);
+    }
     let answering = client.send_request(request);
     let answered = tokio::spawn(async move { answering.await.expect("answered") });
     (client, pieces, answered)
@@ -288,7 +293,7 @@ async fn an_answer_that_nobody_reads_ends_and_takes_no_other_with_it() {
     assert!(unread.into_body().collect().await.is_err(), "it was reset");
     // HTTP/1.1: the socket is full.
     let mut stream = connect(server.http).await;
-    let get = format!("GET /api/entity/{id} HTTP/1.1\r\nhost: x\r\n\r\n");
+    let get = format!("GET /api/entity/{id} HTTP/1.1\r\nhost: localhost\r\n\r\n");
     stream
         .write_all(get.repeat(20).as_bytes())
         .await
@@ -359,7 +364,7 @@ async fn one_address_has_only_its_share_and_open_requests_are_not_cut() {
 async fn half_sent_requests_for_tokens_take_no_memory() {
     let server = Server::with(&crate::support::iam::settings(QUICK));
     let before = server.resident_bytes();
-    let head = "POST /api/oauth/token HTTP/1.1\r\nhost: x\r\ncontent-type: application/x-www-form-urlencoded\r\ncontent-length: 1000000\r\n\r\ngrant_type=";
+    let head = "POST /api/oauth/token HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/x-www-form-urlencoded\r\ncontent-length: 1000000\r\n\r\ngrant_type=";
     let half = format!("{head}{}", "x".repeat(500_000));
     let senders = (0..300).map(async |_| {
         let mut stream = connect(server.http).await;
@@ -391,8 +396,7 @@ async fn more_bytes_than_the_budget_are_refused_and_small_requests_are_not() {
     rest.lock_model("held", r#"{"t":"x"}"#).await;
     // Half of a document that uses up what one tenant may hold.
     let mut holder = connect(server.http).await;
-    let head =
-        "POST /api/entity/JSON/held/1 HTTP/1.1\r\nhost: x\r\ncontent-length: 3400000\r\n\r\n";
+    let head = "POST /api/entity/JSON/held/1 HTTP/1.1\r\nhost: localhost\r\ncontent-length: 3400000\r\n\r\n";
     holder.write_all(head.as_bytes()).await.expect("sent");
     holder
         .write_all("x".repeat(3_300_000).as_bytes())
@@ -590,4 +594,45 @@ async fn a_mocked_service_listens_on_this_machine_only_unless_an_address_is_set(
             "{log:?}"
         );
     }
+}
+
+#[tokio::test]
+async fn messages_of_callers_that_are_not_known_are_small() {
+    const PUBLIC: [&str; 2] = [
+        "/grpc.health.v1.Health/Check",
+        "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
+    ];
+    let server = Server::start();
+    for path in PUBLIC {
+        let (_client, pieces, answered) = call(server.grpc, path, 1 << 20).await;
+        // The beginning of a message of a megabyte.
+        let half = [&[0, 0, 16, 0, 0][..], b"half"].concat();
+        let sent = pieces.send(Ok(Frame::data(half.into()))).await;
+        sent.expect("sent");
+        let response = timeout(PATIENCE, answered).await.expect("in time");
+        let (code, message) = status(response.expect("no panic")).await;
+        // The reflection service ends its stream without saying why.
+        assert!(["8", "0"].contains(&&*code), "{path}: {code} {message}");
+    }
+}
+
+#[tokio::test]
+async fn compressed_messages_count_with_what_they_may_become() {
+    let server = Server::with(&[("INTERLOCK_RECEIVING_BYTES", "8000000")]);
+    // The end of the body does not come, so nobody reads what is in the message.
+    let (_client, pieces, answered) = call(server.grpc, UNARY, 1 << 20).await;
+    let half = [&[1, 0, 0, 64, 0][..], &[0; 16_000]].concat();
+    let sent = pieces.send(Ok(Frame::data(half.into()))).await;
+    sent.expect("sent");
+    let (_other, more, refused) = call(server.grpc, UNARY, 1 << 20).await;
+    let half = [&[1, 0, 0, 64, 0][..], &[0; 16_000]].concat();
+    let sent = more.send(Ok(Frame::data(half.into()))).await;
+    sent.expect("sent");
+    let response = timeout(PATIENCE, async {
+        tokio::select! { one = answered => one, other = refused => other }
+    });
+    let response = response.await.expect("in time");
+    let (code, message) = status(response.expect("no panic")).await;
+    assert_eq!(code, "8", "{message}");
+    assert!(message.contains("INTERLOCK_RECEIVING_BYTES"), "{message}");
 }

@@ -113,6 +113,7 @@ pub(crate) fn refused(came: Came) -> String {
     match came.expect_err("a failure") {
         CallFailed::Failed { message, .. } => message,
         other @ (CallFailed::Unavailable { .. }
+        | CallFailed::Lost { .. }
         | CallFailed::TimedOut(_)
         | CallFailed::Cancelled) => panic!("{other:?}"),
     }
@@ -178,6 +179,49 @@ async fn rows_are_inserted_read_updated_and_deleted() {
     assert_eq!(json_of(gone.await)["note"], "again");
     let left = call(json!({"operation": "GET", "target": "orders", "params": {"id": 1}}));
     assert_eq!(json_of(left.await), json!([]));
+}
+
+#[tokio::test]
+async fn a_query_never_writes_and_what_is_too_large_to_return_is_written_all_the_same() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (caller, orders) = (Caller::new(), file(folder.path()));
+    let call = |request: Value| caller.call(&orders, request);
+    let large = "x".repeat(700_000);
+    let insert = call(json!({"operation": "INSERT", "target": "orders",
+        "payload": {"id": 1, "note": large, "anything": large}}));
+    assert_eq!(json_of(insert.await), json!({"affected": 1, "id": 1}));
+    for query in [
+        "WITH a AS (SELECT 1) DELETE FROM orders",
+        "WITH a AS (SELECT 1) INSERT INTO orders(id) VALUES (7) RETURNING *",
+    ] {
+        let message = refused(call(json!({"operation": "SELECT", "query": query})).await);
+        assert!(message.contains("readonly"), "{message}");
+    }
+    let huge = call(json!({"operation": "SELECT", "query": "SELECT zeroblob(5000000) AS b"}));
+    assert!(refused(huge.await).contains("more than"));
+    // The connection writes again.
+    let update = call(json!({"operation": "UPDATE", "target": "orders",
+        "payload": {"note": "", "anything": ""}, "where": {"id": 1}}));
+    assert_eq!(json_of(update.await)["id"], 1);
+    let all = call(json!({"operation": "SELECT", "query": "SELECT count(*) AS n FROM orders"}));
+    assert_eq!(json_of(all.await), json!({"n": 1}));
+}
+
+#[tokio::test]
+async fn a_value_that_looks_like_an_instruction_is_only_a_value() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (caller, orders) = (Caller::new(), file(folder.path()));
+    let call = |request: Value| caller.call(&orders, request);
+    let row = json!({"operation": "INSERT", "target": "orders", "payload": {"id": 1, "status": "secret"}});
+    json_of(call(row).await);
+    let looks = json!({"$compute": "status", "$values": {}});
+    let set = call(
+        json!({"operation": "UPDATE", "target": "orders", "where": {"id": 1},
+        "set": {"note": {"$value": looks}}}),
+    );
+    let set = json_of(set.await);
+    let note: Value = serde_json::from_str(set["note"].as_str().expect("a text")).expect("JSON");
+    assert_eq!(note, looks);
 }
 
 #[tokio::test]

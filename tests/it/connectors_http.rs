@@ -27,7 +27,7 @@ fn config(outside: &Outside) -> Value {
 
 fn unavailable(came: Result<String, CallFailed>) -> String {
     match came.expect_err("a failure") {
-        CallFailed::Unavailable { message } => message,
+        CallFailed::Unavailable { message } | CallFailed::Lost { message } => message,
         other @ (CallFailed::Failed { .. } | CallFailed::TimedOut(_) | CallFailed::Cancelled) => {
             panic!("{other:?}")
         }

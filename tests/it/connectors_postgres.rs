@@ -110,6 +110,39 @@ async fn rows_of_every_type_are_written_read_and_deleted_with_their_digits() {
 }
 
 #[tokio::test]
+async fn texts_of_a_fixed_length_are_whole_and_rows_of_partitions_are_told_apart() {
+    let server = Postgres::start();
+    server.execute(
+        "CREATE TABLE cur (id char(36), code char(3), bits bit(4), st text);
+        CREATE TABLE part (id int, n int) PARTITION BY LIST (id);
+        CREATE TABLE part1 PARTITION OF part FOR VALUES IN (1);
+        CREATE TABLE part2 PARTITION OF part FOR VALUES IN (2);
+        INSERT INTO part VALUES (1, 10), (2, 100);",
+    );
+    let (caller, database) = (Caller::new(), connector(config(&server)));
+    let call = |request: Value| caller.call(&database, request);
+    let id = "aaaaaaaa-0000-0000-0000-000000000001";
+    for (id, code) in [(id, "EUR"), ("b", "E")] {
+        let insert = call(json!({"operation": "INSERT", "target": "cur",
+            "payload": {"id": id, "code": code, "bits": "1010"}}));
+        assert_eq!(json_of(insert.await)["bits"], "1010");
+    }
+    let paid = call(json!({"operation": "UPDATE", "target": "cur",
+        "payload": {"st": "paid"}, "where": {"code": "EUR"}}));
+    assert_eq!(json_of(paid.await)["id"], id);
+    let found = call(json!({"operation": "GET", "target": "cur", "params": {"id": id}}));
+    assert_eq!(json_of(found.await)["code"], "EUR");
+    let computed = call(
+        json!({"operation": "UPDATE_ONE", "target": "part", "where": {"id": 1},
+        "set": {"n": {"$compute": "double n"}}}),
+    );
+    assert_eq!(json_of(computed.await)["n"], 20);
+    assert_eq!(server.execute("SELECT n FROM part WHERE id = 2"), "100");
+    let huge = call(json!({"operation": "SELECT", "query": "SELECT repeat('x', 3000000) AS r"}));
+    assert!(refused(huge.await).contains("more than"));
+}
+
+#[tokio::test]
 async fn a_row_moves_on_and_the_mirror_is_written() {
     let server = Postgres::start();
     server.execute(ORDERS);

@@ -1,5 +1,7 @@
 //! Pages of other origins (`config-and-cli.md` §10).
 
+use serde_json::json;
+
 use crate::support::{Rest, Said, Server};
 
 const ALLOW_ORIGIN: &str = "access-control-allow-origin";
@@ -103,4 +105,31 @@ async fn nobody_may_be_allowed() {
     assert_eq!(preflight(&server, "http://localhost").await.status, 405);
     let said = from(&server, "http://localhost").get("/api/model/").await;
     assert!(allowed(&said).is_none() && !said.headers.contains_key("vary"));
+}
+
+#[tokio::test]
+async fn where_authentication_is_mocked_pages_of_others_and_other_hosts_are_refused() {
+    let server = Server::start();
+    let model = "/api/model/import/JSON/SAMPLE_DATA/m/1";
+    let said = from(&server, "https://evil.example")
+        .post(model, r#"{"n":1}"#)
+        .await;
+    let problem = said.refused(403, "FORBIDDEN");
+    let detail = problem["detail"].as_str().expect("a detail");
+    assert!(detail.contains("CYODA_CORS_ALLOWED_ORIGINS"), "{detail}");
+    // A name that was made to lead to this machine.
+    let host = "rebind.evil.example:8080";
+    let page = server.rest().with("host", host);
+    let page = page.with("origin", &format!("http://{host}"));
+    page.post(model, r#"{"n":1}"#)
+        .await
+        .refused(403, "FORBIDDEN");
+    assert_eq!(server.rest().get("/api/model/").await.json(), json!([]));
+    for host in ["localhost", "127.0.0.1:8080", "[::1]:8080", "a.localhost"] {
+        let said = server.rest().with("host", host).get("/api/model/").await;
+        assert_eq!(said.status, 200, "{host}");
+    }
+    let listed = Server::with(&[("CYODA_CORS_ALLOWED_ORIGINS", "http://dev.example:8080")]);
+    let said = listed.rest().with("host", "dev.example:8080");
+    assert_eq!(said.get("/api/model/").await.status, 200);
 }

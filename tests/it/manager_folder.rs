@@ -252,7 +252,7 @@ async fn files_that_cannot_be_read_are_reported_and_every_other_manager_goes_on(
     let connection = server.connect().await;
     let rest = server.rest();
     waits_for_a_signal(&connection, "org.acme:a").await;
-    let large = format!("\"{}\"", "x".repeat(1 << 20));
+    let large = format!("\"{}\"", "x".repeat(16 << 20));
     let broken = [
         ("broken.json", "{\"status\": "),
         ("empty.json", ""),
@@ -331,7 +331,7 @@ async fn state_files_that_cannot_be_read_are_errors_of_their_items() {
         in_progress("/s/large"), in_progress("/s/half"), in_progress("/s/folder"),
         in_progress("/s/a/b/c"), {"status": "to-do", "state_path": "/s/good"}
     ]);
-    save(&at(&server, "/s/large"), &" ".repeat((1 << 20) + 1));
+    save(&at(&server, "/s/large"), &" ".repeat((16 << 20) + 1));
     save(&at(&server, "/s/half"), "{\"status\": \"succ");
     fs::create_dir(at(&server, "/s/folder")).expect("makes");
     save(&at(&server, "/s/a"), "{}");
@@ -723,7 +723,7 @@ async fn a_broken_registry_in_a_folder_is_written_again() {
         tick(&connection).await;
         assert_eq!(read(&registry), lists, "{broken}");
     }
-    let is_large = " ".repeat((1 << 20) + 1);
+    let is_large = " ".repeat((16 << 20) + 1);
     save(&registry, &is_large);
     tick(&connection).await;
     assert_eq!(read(&registry), lists);

@@ -140,7 +140,7 @@ async fn a_body_without_a_length_is_refused() {
         .await
         .expect("connects");
     socket
-        .write_all(b"POST /api/message/new/s HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: a/b\r\ntransfer-encoding: chunked\r\n\r\nd\r\n{\"payload\":1}\r\n0\r\n\r\n")
+        .write_all(b"POST /api/message/new/s HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: a/b\r\ntransfer-encoding: chunked\r\n\r\nd\r\n{\"payload\":1}\r\n0\r\n\r\n")
         .await
         .expect("sent");
     let mut answer = String::new();

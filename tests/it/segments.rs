@@ -91,7 +91,9 @@ async fn a_member_that_leaves_during_a_segment_fails_the_run_for_good() {
             drop(member);
         };
         let (refused, ()) = tokio::join!(scene.post(json!({"n": 1})), leaves);
-        refused.refused(400, "WORKFLOW_FAILED");
+        let problem = refused.refused(400, "WORKFLOW_FAILED");
+        let cause = &problem["properties"]["cause"];
+        assert_eq!(cause, "COMPUTE_MEMBER_DISCONNECTED");
         let entities = scene.entities().await;
         assert_eq!(state(&entities[0]["payload"]), "A");
         // The caller has the answer, so nobody resumes it.
@@ -393,4 +395,21 @@ async fn a_processor_that_deletes_its_own_entity_fails_unless_it_returns_one() {
     assert_eq!((state(&entity), &entity["data"]), ("B", &json!({"n": 9})));
     let changes = scene.changes(&id).await;
     assert_eq!(changes[0]["changeType"], "UPDATE");
+}
+
+#[tokio::test]
+async fn a_member_that_fails_says_more_than_that_the_entity_has_moved() {
+    let next = json!({"A": [automated("GO", "B", processor(SEGMENTED, json!({}))), manual("LEAVE", "C", json!({}))], "B": [], "C": []});
+    let scene = Scene::of(states(next)).await;
+    let member = Member::join(&scene.server, &[]).await;
+    member.serve(|call, connection| async move {
+        let id = call.payload["entityId"].as_str().expect("an id").to_owned();
+        let leave = json!({"entityId": id, "transition": "LEAVE"});
+        connection.ok("EntityTransitionRequest", leave).await;
+        Reply::Failure("card declined")
+    });
+    let refused = scene.post(json!({"n": 1})).await;
+    let problem = refused.refused(400, "WORKFLOW_FAILED");
+    let detail = problem["detail"].as_str().expect("a detail");
+    assert!(detail.contains("card declined"), "{detail}");
 }

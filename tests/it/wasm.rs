@@ -5,7 +5,7 @@ use std::time::Instant;
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde_json::{Value, json};
 
-use crate::support::{Connection, PATIENCE, Server};
+use crate::support::{Connection, PATIENCE, Server, code};
 
 /// A module of the quick start.
 fn example(name: &str) -> String {
@@ -182,5 +182,26 @@ async fn a_hostile_module_ends_its_own_step_and_hurts_no_other_run() {
             let run = ended(&connection, name, &format!("{name}-{round}"), json!({})).await;
             assert_eq!(run["status"], status, "{name}: {run}");
         }
+    }
+}
+
+#[tokio::test]
+async fn only_an_administrator_changes_an_action_with_a_module() {
+    let server = Server::with(&[("INTERLOCK_IAM_MOCK_CALLER", "true")]);
+    let admin = server.connect().await;
+    register(&admin, "charge", &example("charge-payment"), 1_000).await;
+    let other = server.connect_as(&[("x-mock-roles", "ROLE_M2M")]).await;
+    for (kind, payload) in [
+        ("ActionRegisterRequest", json!({"name": "charge"})),
+        (
+            "ActionSetEnabledRequest",
+            json!({"name": "charge", "enabled": false}),
+        ),
+        ("ActionDeleteRequest", json!({"name": "charge"})),
+    ] {
+        let answer = other.call(kind, payload.clone()).await;
+        assert_eq!(code(&answer), "FORBIDDEN", "{kind}");
+        admin.ok(kind, payload).await;
+        register(&admin, "charge", &example("charge-payment"), 1_000).await;
     }
 }

@@ -6,7 +6,10 @@ use std::time::{Duration, Instant};
 use interlock::event::EventType;
 use serde_json::{Value, json};
 
-use crate::support::{Connection, Member, Server, code, payload_of, request};
+use crate::support::{
+    Connection, Member, Reply, Server, code, create, governed_model, payload_of, processed_by,
+    request, sync_processor,
+};
 
 async fn register(connection: &Connection, worker: &str) -> Value {
     let payload = json!({"workerId": worker, "actions": ["a"]});
@@ -379,4 +382,54 @@ async fn repeats_with_an_idempotency_key_are_answered_and_not_done_again() {
         let gone = keyed.delete("/api/workers/w1").await.ok();
         assert_eq!(gone["workerId"], "w1");
     }
+}
+
+#[tokio::test]
+async fn a_drained_member_gets_no_more_calls_and_answers_those_that_it_has() {
+    let workflow = processed_by(json!([sync_processor("p", json!({}))]));
+    let server = Server::start();
+    let connection = server.connect().await;
+    let model = governed_model(&connection, "doc", json!({"n": 1}), workflow).await;
+    let (leaving, staying) = (
+        Member::join(&server, &[]).await,
+        Member::join(&server, &[]).await,
+    );
+    // Each has one; the first of them has it still when it is drained.
+    let creating = async || create(&connection, &model, json!({"n": 1})).await;
+    let other = server.connect().await;
+    let first = tokio::spawn({
+        let model = model.clone();
+        async move { create(&other, &model, json!({"n": 1})).await }
+    });
+    let kept = leaving.next().await;
+    let drain = json!({"workerId": leaving.id});
+    let drained = leaving.connection.ok("WorkerDrainRequest", drain).await;
+    assert_eq!(drained["draining"], true);
+    staying.serve(|_, _| async { Reply::Nothing });
+    for _ in 0..3 {
+        creating().await;
+    }
+    leaving.reply(&kept, Reply::Nothing).await;
+    first.await.expect("created");
+}
+
+#[tokio::test]
+async fn what_a_worker_or_member_says_of_itself_is_limited() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let long = "x".repeat(70_000);
+    for (name, value) in [("machineId", json!(long)), ("labels", json!({"a": long}))] {
+        let mut worker = json!({"workerId": "w", "actions": ["a"]});
+        worker[name] = value;
+        let answer = connection.call("WorkerRegisterRequest", worker).await;
+        assert_eq!(code(&answer), "BAD_REQUEST", "{name}");
+    }
+    connection
+        .send(request(
+            "CalculationMemberJoinEvent",
+            "join",
+            json!({"tags": [long]}),
+        ))
+        .await;
+    assert!(connection.unasked_or_end().await.is_none());
 }

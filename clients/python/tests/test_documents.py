@@ -19,6 +19,8 @@ from interlock import Client, documents
         "0.10E1",
         "1.0e-7",
         "-0",
+        "1e1000000000000000000000",
+        '{"n":-1.50E-1000000000000000000000}',
         '{"a":-0,"b":[1,-0],"at":"2026-01-02"}',
         "123456789012345678901234567890",
         "9" * 5000,
@@ -41,6 +43,27 @@ def test_a_number_with_another_spelling_is_a_number_all_the_same() -> None:
     assert documents.encode([spelled + 1, zero + 1, copy.deepcopy(spelled)]) == "[100001,1,1e5]"
 
 
+def test_a_number_whose_exponent_no_decimal_has_is_compared_and_copied_as_what_it_is() -> None:
+    huge, least, tiny, zero = documents.decode(
+        "[1e1000000000000000000000,-2E+1000000000000000000000,1e-1000000000000000000000,0e9999999999999999999999]"
+    )
+    assert least < tiny < huge > 10**100
+    assert tiny == zero == 0
+    assert documents.encode(copy.deepcopy([huge])) == "[1e1000000000000000000000]"
+    assert repr(huge) == "Decimal('1e1000000000000000000000')"
+    with pytest.raises(ValueError, match="is not a JSON number"):
+        documents.encode(huge + 1)
+
+
+async def test_an_entity_with_such_a_number_is_read_and_written_back(client: Client) -> None:
+    await make_model(client, sample=documents.decode('{"price":1e1000000000000000000000}'))
+    data = documents.decode('{"price":1e1000000000000000000000}')
+    entity = await client.get((await client.create(PARCEL, data)).entity_id)
+    assert str(entity.data["price"]) == "1e1000000000000000000000"
+    await client.update(entity.id, entity.data)
+    assert (await client.get(entity.id)).data == data
+
+
 def test_a_float_is_written_so_that_it_reads_back_the_same() -> None:
     assert float(documents.decode(documents.encode(0.1 + 0.2))) == 0.1 + 0.2
 
@@ -59,9 +82,9 @@ def test_a_value_that_has_no_json_form_is_refused(value: Any) -> None:
         documents.encode([value])
 
 
-@pytest.mark.parametrize("text", ["NaN", "[Infinity]", "{", "", "1e1000000000000000000000"])
+@pytest.mark.parametrize("text", ["NaN", "[Infinity]", "{", ""])
 def test_what_is_not_json_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r"not JSON|Expecting|too large an exponent"):
+    with pytest.raises(ValueError, match=r"not JSON|Expecting"):
         documents.decode(text)
 
 

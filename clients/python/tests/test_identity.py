@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import urllib.request
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -13,12 +14,14 @@ import pytest
 from servers import Server, server
 
 from interlock import (
+    BadRequest,
     Client,
     ClientCredentials,
     ConnectionLost,
     FeatureDisabled,
     Forbidden,
     KeyPairNotFound,
+    Member,
     NotSupported,
     OidcProviderBlocked,
     OidcProviderDuplicate,
@@ -103,6 +106,45 @@ async def test_a_token_is_obtained_and_used_until_it_expires(guarded: Server) ->
     async with Client(guarded.target, metadata=access) as first:
         assert (await first.account()).roles
     assert await access() == await access()
+
+
+def stale(running: Server) -> ClientCredentials:
+    """Make credentials with a token that a server refuses, as after a change of its key."""
+    access = ClientCredentials(f"{running.rest}/api/oauth/token", "first", "secret")
+    access._token, access._good_until = "stale", math.inf
+    return access
+
+
+async def test_a_token_that_is_refused_is_replaced_once(guarded: Server) -> None:
+    access = stale(guarded)
+    async with Client(guarded.target, metadata=access) as client:
+        assert (await client.account()).roles
+    assert access._token != "stale"
+    async with Member(guarded.target, metadata=stale(guarded)) as member:
+        assert (await member.client.account()).roles
+    async with Client(guarded.target, metadata=stale(guarded)) as client:
+        with pytest.raises(BadRequest, match=r"newest|sequence"):
+            # A separate call, which is refused for another reason than its token.
+            async for _ in client.api.entity_changes_subscribe({"fromSequence": 2**63 - 1}):
+                pass
+
+
+async def test_a_token_that_is_refused_is_not_replaced_again_and_again(
+    guarded: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    access = stale(guarded)
+    asked = 0
+
+    def ask() -> tuple[str, float]:
+        nonlocal asked
+        asked += 1
+        return f"stale-{asked}", 300.0
+
+    monkeypatch.setattr(access, "_ask", ask)
+    async with Client(guarded.target, metadata=access) as client:
+        with pytest.raises(Unauthorized):
+            await client.account()
+    assert asked == 1
 
 
 async def test_credentials_that_are_refused_are_not_tried_again(guarded: Server) -> None:

@@ -315,15 +315,15 @@ async def test_a_member_that_stops_finishes_what_is_in_work(
     in_work = asyncio.create_task(client.create(PARCEL, {}))
     await gate.until(in_work=1)
     stopping = asyncio.create_task(member.stop())
-    # What comes now is not begun; it ends with the stream.
+    # What comes now is not begun: the server chooses no member, or this one refuses.
     too_late = asyncio.create_task(client.create(PARCEL, {}))
     await client.list_models()
     assert not stopping.done()
     gate.may_end.set()
     assert (await client.get((await in_work).entity_id)).state == "DONE"
-    with pytest.raises((ComputeMemberDisconnected, NoComputeMember)) as caught:
+    with pytest.raises((ComputeMemberDisconnected, NoComputeMember, WorkflowFailed)) as caught:
         await too_late
-    assert caught.value.retryable
+    assert caught.value.retryable or "the member is stopping" in caught.value.message
     await stopping
     assert len(gate.contexts) == 1
 

@@ -13,6 +13,7 @@ from interlock import (
     Entity,
     Forbidden,
     Member,
+    Rejected,
     ServerError,
     events,
 )
@@ -99,13 +100,17 @@ async def test_a_server_that_does_not_greet_is_not_waited_for(
 
 
 async def test_an_event_that_cannot_be_read_does_not_end_the_stream() -> None:
-    answer = Once()
+    refused, answer = [Once(), Once()], Once()
 
     async def script(server: Side) -> None:
         await server.greet()
         await server.write_raw(CloudEvent(type=events.KEEP_ALIVE, text_data="{"))
         await server.write_raw(CloudEvent(type="EntityProcessorCalculationRequest", text_data="7"))
         await server.write("EntityProcessorCalculationRequest", {"requestId": "r-0"})
+        refused[0].tell(await server.read())
+        deep = '{"requestId":"r-0","input":' + "[" * 100_000
+        await server.write_raw(CloudEvent(type="TaskCalculationRequest", text_data=deep))
+        refused[1].tell(await server.read())
         await server.write("SomethingNewEvent", {})
         await server.write("EntityModelGetAllResponse", {}, requestid="nobody's")
         await server.write("EntityProcessorCalculationRequest", CALL)
@@ -120,6 +125,14 @@ async def test_an_event_that_cannot_be_read_does_not_end_the_stream() -> None:
             return {"n": entity.data["n"] + 1, "at": entity.updated.isoformat()}
 
         async with member:
+            # A call is answered, so that nobody waits for it in vain.
+            for once, kind in zip(refused, ("EntityProcessor", "Task"), strict=True):
+                event = await once.reported()
+                assert event.type == f"{kind}CalculationResponse"
+                failure = events.payload(event)
+                assert (failure["requestId"], failure["success"]) == ("r-0", False)
+                assert "cannot read the call" in failure["error"]["message"]
+                assert failure["error"]["retryable"]
             payload = events.payload(await answer.reported())
     assert (payload["requestId"], payload["success"]) == ("r-1", True)
     assert payload["payload"]["data"] == {"n": 2, "at": "2026-01-01T00:00:00.123456+00:00"}
@@ -190,3 +203,167 @@ async def test_an_answer_that_is_cut_off_is_lost() -> None:
         with pytest.raises(ConnectionLost) as caught:
             await client.count()
     assert not caught.value.retryable
+
+
+async def answered(member: Member, *calls: dict[str, Any]) -> list[CloudEvent]:
+    """Let a member join, call it, and return its answers."""
+    answers: list[CloudEvent] = []
+    done = Once()
+
+    async def script(server: Side) -> None:
+        await server.greet()
+        for call in calls:
+            await server.write("EntityProcessorCalculationRequest", call)
+        for _ in calls:
+            answers.append(await server.read())
+        done.tell(True)
+        await server.read()
+
+    async with scripted(script) as target:
+        member._connection.target = target  # the script's port is known only now
+        async with member:
+            await done.reported()
+    return answers
+
+
+async def test_what_cannot_be_encoded_is_replaced_in_a_failure_and_its_warnings() -> None:
+    member = Member()
+
+    @member.processor("price")
+    async def price(_entity: Entity, context: Context) -> None:
+        context.warn("half \ud83d")
+        raise ValueError("\udc00 half")
+
+    (answer,) = await answered(member, CALL)
+    payload = events.payload(answer)
+    assert payload["error"]["message"] == "ValueError: \ufffd half"
+    assert payload["warnings"] == ["half \ufffd"]
+
+
+class Mute(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+class Ended(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("error", [asyncio.CancelledError(), Ended("early"), Mute()])
+async def test_whatever_a_handler_raises_is_a_failure(error: BaseException) -> None:
+    member = Member()
+
+    @member.processor("price")
+    async def price(_entity: Entity, _context: Context) -> None:
+        raise error
+
+    (answer,) = await answered(member, CALL)
+    payload = events.payload(answer)
+    assert not payload["success"]
+    assert type(error).__name__ in payload["error"]["message"]
+
+
+async def test_waiting_for_what_was_cancelled_is_a_failure() -> None:
+    member = Member()
+
+    @member.processor("price")
+    async def price(_entity: Entity, _context: Context) -> None:
+        waiting = asyncio.create_task(asyncio.sleep(60))
+        waiting.cancel()
+        await waiting
+
+    (answer,) = await answered(member, CALL)
+    assert not events.payload(answer)["success"]
+
+
+async def test_a_failure_is_cut_to_a_size_that_does_not_end_the_stream() -> None:
+    member = Member()
+
+    @member.processor("price")
+    async def price(_entity: Entity, context: Context) -> None:
+        for _ in range(1_200):
+            context.warn("é" * 10_000)
+        raise Rejected("x" * (17 << 20))
+
+    (answer,) = await answered(member, CALL)
+    payload = events.payload(answer)
+    assert len(payload["error"]["message"].encode()) == 64 << 10
+    assert payload["error"]["message"].endswith("x…")
+    assert len(payload["warnings"]) == 1_000
+    assert {len(warning.encode()) for warning in payload["warnings"][:-1]} == {4095}
+    assert payload["warnings"][-1] == "201 more warnings are left out"
+
+
+@pytest.mark.parametrize("fails", [True, False])
+async def test_a_failure_that_is_too_large_goes_without_its_warnings(fails: bool) -> None:
+    member = Member(message_bytes_max=100_000)
+
+    @member.processor("price")
+    async def price(_entity: Entity, context: Context) -> None:
+        for _ in range(100):
+            context.warn("w" * 4_000)
+        if fails:
+            raise Rejected("no price")
+
+    (answer,) = await answered(member, CALL)
+    payload = events.payload(answer)
+    assert "warnings" not in payload
+    expected = "no price" if fails else "100000 are allowed"
+    assert payload["error"]["message"].endswith(expected)
+
+
+async def test_a_member_that_stops_says_so_and_refuses_further_calls() -> None:
+    drained, refused, finished, begun = Once(), Once(), Once(), asyncio.Event()
+    task = {"requestId": "r-3", "taskId": "t-1", "attempt": 1, "name": "charge", "input": 1}
+    task |= {"namespace": "default", "deadline": "2126-01-01T00:00:00Z", "idempotencyKey": "k"}
+
+    async def script(server: Side) -> None:
+        await server.greet()
+        await server.write("EntityProcessorCalculationRequest", CALL)
+        drained.tell(await server.read())
+        await server.write("EntityProcessorCalculationRequest", CALL | {"requestId": "r-2"})
+        await server.write("TaskCalculationRequest", task)
+        refused.tell([await server.read(), await server.read()])
+        finished.tell(await server.read())
+
+    async with scripted(script) as target:
+        member = Member(target)
+
+        @member.processor("price")
+        async def price(_entity: Entity, _context: Context) -> None:
+            begun.set()
+            await refused.reported()
+
+        async with member:
+            await begun.wait()
+    request = await drained.reported()
+    assert request.type == "WorkerDrainRequest"
+    payload = events.payload(request)
+    assert payload == {"id": request.id, "workerId": "m-1"}
+    for number, answer in enumerate(await refused.reported(), 2):
+        payload = events.payload(answer)
+        assert (payload["requestId"], payload["success"]) == (f"r-{number}", False)
+        assert payload["error"] == {
+            "code": "MEMBER_STOPPING",
+            "message": "the member is stopping",
+            "retryable": True,
+        }
+    # What it had is finished, although the server has not answered that it knows.
+    payload = events.payload(await finished.reported())
+    assert (payload["requestId"], payload["success"]) == ("r-1", True)
+
+
+async def test_a_member_does_not_wait_long_for_a_server_that_does_not_say_that_it_knows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(interlock.member, "DRAIN_TIMEOUT", 0.05)
+    said: list[str] = []
+
+    async def script(server: Side) -> None:
+        await server.greet()
+        while True:
+            said.append((await server.read()).type)
+
+    async with scripted(script) as target, asyncio.timeout(5), Member(target):
+        pass
+    assert said[0] == "WorkerDrainRequest"

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from contextlib import aclosing
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -268,6 +268,39 @@ async def test_a_worker_pulls_tasks_until_it_is_stopped(
     }
     assert [task.taken_by for task in seen] == ["w1", "w1"]
     assert [one async for one in client.runs.workers.list()] == []
+
+
+async def test_a_worker_reports_once_what_it_cannot_report_as_it_is(
+    client: Client, target: str, tenant: dict[str, str]
+) -> None:
+    worker = Worker(target, "w1", metadata=tenant)
+    seen: list[str] = []
+    outputs: dict[str, Any] = {
+        "no JSON": {"at": datetime.now(UTC)},
+        "infinite": {"n": float("inf")},
+        "half a character": {"text": "\ud800"},
+        "too large": {"text": "x" * (2 << 20)},
+    }
+    raised = {
+        "cancelled": asyncio.CancelledError(),
+        "long": Rejected("x" * (17 << 20)),
+        "unencodable": ValueError("\ud800"),
+    }
+
+    @worker.action("charge")
+    async def charge(order: Any, _task: Task) -> Any:
+        kind = order["kind"]
+        seen.append(kind)
+        if kind in raised:
+            raise raised[kind]
+        return outputs[kind]
+
+    await prepared(client, "charge")
+    async with worker:
+        for kind in [*outputs, *raised]:
+            started = await client.runs.start("one-step", {"kind": kind})
+            assert (await finished(client, started.run_id)).status == "failed"
+    assert seen == [*outputs, *raised]
 
 
 async def test_topics_keep_their_events_in_order_and_start_runs(client: Client) -> None:

@@ -41,8 +41,8 @@ pub(crate) trait Peer: Receiver {
     /// The event with which it joins.
     fn join(&self) -> Result<CloudEvent>;
 
-    /// Checks what the server answers to that.
-    fn joined(&self, greeting: &CloudEvent) -> Result<()>;
+    /// Checks what the server answers to that, on this stream.
+    fn joined(&self, on: &Stream, greeting: &CloudEvent) -> Result<()>;
 }
 
 pub(crate) struct Connection {
@@ -91,9 +91,15 @@ impl Connection {
         &self.closed
     }
 
-    fn current(&self) -> Option<Arc<Stream>> {
+    /// The open stream, if there is one.
+    pub(crate) fn current(&self) -> Option<Arc<Stream>> {
         let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         current.clone().filter(|open| open.failure().is_none())
+    }
+
+    #[cfg(test)]
+    pub(crate) fn use_stream(&self, open: Arc<Stream>) {
+        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Some(open);
     }
 
     fn channel(&self) -> Channel {
@@ -186,19 +192,20 @@ impl Connection {
             opening = self.opening.lock() => opening,
             () = self.closed.cancelled() => return Err(Error::closed()),
         };
+        // A stream that ends as soon as it is opened is no reason to hurry. This is decided once:
+        // attempts that fail take time, too, and must not look like a stream that was open for long.
+        if opening
+            .opened
+            .is_some_and(|opened| opened.elapsed() > DELAY_MAX)
+        {
+            opening.delay = Duration::ZERO;
+        }
         loop {
             if self.closed.is_cancelled() {
                 return Err(Error::closed());
             }
             if let Some(open) = self.current() {
                 return Ok(open);
-            }
-            // A stream that ends as soon as it is opened is no reason to hurry.
-            if opening
-                .opened
-                .is_some_and(|opened| opened.elapsed() > DELAY_MAX)
-            {
-                opening.delay = Duration::ZERO;
             }
             self.pause(opening.delay).await?;
             opening.delay = DELAY_MAX.min(DELAY_FIRST.max(opening.delay * 2));
@@ -287,7 +294,7 @@ impl Connection {
                 greeting = &mut greeting => greeting.map_err(|_| made.lost())?,
                 () = made.ended().cancelled() => return Err(made.lost()),
             };
-            peer.joined(&greeting)?;
+            peer.joined(&made, &greeting)?;
         }
         unless_ready.disarm();
         Ok(made)
@@ -376,5 +383,40 @@ impl FuturesStream for Listening {
         }
         let next = Pin::new(&mut self.inbound).poll_next(context);
         next.map_err(|status| Error::of_status(&status))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn after_a_long_connection_the_delay_between_attempts_grows() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let target = listener.local_addr().expect("its address").to_string();
+        let attempts = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&attempts);
+        tokio::spawn(async move {
+            // Every connection is dropped at once.
+            while listener.accept().await.is_ok() {
+                counted.fetch_add(1, Ordering::SeqCst);
+            }
+        });
+        let connection = Connection::new(ConnectOptions::new(target)).expect("options");
+        {
+            let mut opening = connection.opening.lock().await;
+            opening.opened = Instant::now().checked_sub(Duration::from_secs(60));
+            opening.delay = DELAY_MAX;
+        }
+        let waited = timeout(Duration::from_secs(2), connection.stream_eventually()).await;
+        assert!(waited.is_err(), "nothing can be opened");
+        // At once, then after delays of about 0.1, 0.2, 0.4 and 0.8 s, which may be halved; an
+        // attempt may connect twice.
+        let attempts = attempts.load(Ordering::SeqCst);
+        assert!((3..=14).contains(&attempts), "{attempts} attempts");
     }
 }

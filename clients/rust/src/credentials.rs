@@ -7,6 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use ::http::StatusCode;
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use tokio::sync::Mutex;
@@ -35,6 +36,10 @@ impl TokenSource for String {
 ///
 /// It keeps a token until shortly before it expires, and gets another one at once if the server
 /// refuses the one it has.
+///
+/// An endpoint that cannot be reached, is interrupted, or answers with what is neither a token nor a
+/// refusal is a lost connection: members try again, requests until their connect timeout. A refusal
+/// is [`Code::Unauthorized`], and an address without an endpoint (404) is [`Code::InvalidOptions`].
 ///
 /// ```
 /// use interlock_client::{ClientCredentials, ConnectOptions};
@@ -80,7 +85,6 @@ impl ClientCredentials {
     }
 
     async fn obtain(&self) -> Result<Held> {
-        let refused = |message: String| Error::new(Code::Unauthorized, message);
         let (status, body) = http::post_form(
             &self.url,
             "grant_type=client_credentials",
@@ -88,15 +92,12 @@ impl ClientCredentials {
             self.authority.as_deref(),
         )
         .await?;
-        if status.is_server_error() || status == ::http::StatusCode::TOO_MANY_REQUESTS {
-            return Err(Error::lost(format!("cannot obtain a token: {status}")));
-        }
-        if status != ::http::StatusCode::OK {
-            let why = String::from_utf8_lossy(&body);
-            return Err(refused(format!("{} refuses the client: {why}", self.url)));
+        if status != StatusCode::OK {
+            return Err(self.refusal(status, &body));
         }
         let granted: Granted = serde_json::from_slice(&body).map_err(|_| {
-            refused(format!(
+            // Proxies answer so for an endpoint that is being started.
+            Error::lost(format!(
                 "{} answers with no token; is it the token endpoint?",
                 self.url
             ))
@@ -108,6 +109,43 @@ impl ClientCredentials {
             expires: Instant::now() + lifetime.mul_f64(0.9),
         })
     }
+
+    /// What an answer without a token means. Only what the endpoint itself says is final: anything
+    /// else may come from a proxy, and pass.
+    fn refusal(&self, status: StatusCode, body: &[u8]) -> Error {
+        let url = &self.url;
+        match status {
+            StatusCode::NOT_FOUND => Error::new(
+                Code::InvalidOptions,
+                format!("{url} answers {status}: there is no token endpoint; check the URL"),
+            ),
+            StatusCode::BAD_REQUEST | StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
+                match serde_json::from_slice::<Refused>(body) {
+                    Ok(refused) => {
+                        let why = [refused.error, refused.error_description].join(" ");
+                        let why = why.trim();
+                        let message = format!("{url} refuses the client: {why}");
+                        Error::new(Code::Unauthorized, message)
+                    }
+                    Err(_) => self.unanswered(status),
+                }
+            }
+            _ => self.unanswered(status),
+        }
+    }
+
+    fn unanswered(&self, status: StatusCode) -> Error {
+        let url = &self.url;
+        Error::lost(format!("cannot obtain a token: {url} answers {status}"))
+    }
+}
+
+/// What OAuth 2.0 answers instead of a token.
+#[derive(Deserialize)]
+struct Refused {
+    error: String,
+    #[serde(default)]
+    error_description: String,
 }
 
 #[derive(Deserialize)]

@@ -3,7 +3,7 @@
 use std::{
     collections::{HashMap, VecDeque},
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     task::{Context, Poll, Waker},
     time::Duration,
 };
@@ -57,6 +57,8 @@ pub(crate) trait Receiver: Send + Sync {
 
 pub(crate) struct Stream {
     pub(crate) lane: Lane,
+    /// The id of the member that has joined on it.
+    pub(crate) member: OnceLock<String>,
     message_bytes_max: usize,
     /// Asks for the end of the stream.
     cancel: CancellationToken,
@@ -99,6 +101,7 @@ impl Stream {
     ) -> Arc<Self> {
         Arc::new(Self {
             lane: Lane::new(in_flight, None),
+            member: OnceLock::new(),
             message_bytes_max,
             cancel,
             ended: CancellationToken::new(),

@@ -1,9 +1,10 @@
 /** A calculation: a server's call to a compute member, and the response. Nothing here sends. */
 import type { Answer } from "./answer.js";
 import { Api } from "./api.js";
+import { bounded, boundedWarnings, FAILURE_BYTES_MAX, WARNING_BYTES_MAX } from "./bounds.js";
 import { attributesOf } from "./connection.js";
 import { Entity } from "./entities.js";
-import { ATTRIBUTE, attribute, type CloudEvent, envelop, payloadOf } from "./envelope.js";
+import { ATTRIBUTE, attribute, type CloudEvent, envelop, payloadOf, textOf } from "./envelope.js";
 import { errorOf, InterlockError } from "./errors.js";
 import type { EntityMeta } from "./generated/payloads.js";
 import type { GiveUp } from "./give-up.js";
@@ -17,6 +18,9 @@ export type Kind = "processor" | "criterion" | "schedule" | "action";
 
 /** How the types of events name the kinds. */
 const WIRE = { processor: "Processor", criterion: "Criteria", schedule: "Function" } as const;
+
+/** Where the payload of a call that cannot be read names the call. It is before the document. */
+const REQUEST_ID = /"requestId"\s*:\s*"([^"\\]+)"/;
 
 const REQUEST = /^Entity(Processor|Criteria|Function)CalculationRequest$/;
 
@@ -176,7 +180,10 @@ export class Calculation {
     const { warnings, entityId } = this.context;
     const members = { requestId: this.id, entityId, ...outcome };
     const type = `Entity${WIRE[this.kind]}CalculationResponse`;
-    return envelop(type, warnings.length > 0 ? { ...members, warnings } : members);
+    return envelop(
+      type,
+      warnings.length > 0 ? { ...members, warnings: boundedWarnings(warnings) } : members,
+    );
   }
 }
 
@@ -220,12 +227,24 @@ interface ScheduleMembers {
 /** The members of a response that say that a handler failed. */
 export function failureMembers(error: unknown): object {
   const isExpected = error instanceof Rejected || error instanceof InterlockError;
-  const message = isExpected ? error.message : String(error);
-  const code = isExpected ? error.code : undefined;
+  const message = bounded(isExpected ? error.message : error, FAILURE_BYTES_MAX);
+  const code = isExpected && error.code !== undefined && bounded(error.code, WARNING_BYTES_MAX);
   const retryable =
     error instanceof Retryable || (error instanceof InterlockError && error.retryable);
   const details = { message, ...(code && { code }), ...(retryable && { retryable }) };
   return { success: false, error: details };
+}
+
+/**
+ * The answer to a call that cannot be read; undefined if not even its id is known. Another member
+ * may be able to read it.
+ */
+export function refusal(event: CloudEvent, error: unknown): CloudEvent | undefined {
+  const [, requestId] = REQUEST_ID.exec(textOf(event)) ?? [];
+  if (requestId === undefined) return undefined;
+  const message = bounded(`this member cannot read the call: ${error}`, FAILURE_BYTES_MAX);
+  const type = event.type.replace(/Request$/, "Response");
+  return envelop(type, { requestId, success: false, error: { message, retryable: true } });
 }
 
 /** Who caused a calculation or a task. */

@@ -1,6 +1,6 @@
 /** Who the caller is: bearer tokens and TLS. */
 import { ChannelCredentials } from "@grpc/grpc-js";
-import { ConnectionLostError, errorOf } from "./errors.js";
+import { ConnectionLostError, errorOf, type InterlockError } from "./errors.js";
 
 /** Gives the bearer token for each stream that is opened. */
 export interface TokenSource {
@@ -30,6 +30,12 @@ export interface ClientCredentialsOptions {
 
 const REFRESH_BEFORE_MS = 30_000;
 
+/** Of a token whose endpoint does not say how long it lives. */
+const LIFETIME_S = 300;
+
+/** With what, and an error of OAuth, a token endpoint says that a client is not accepted. */
+const REFUSED: readonly number[] = [400, 401, 403];
+
 /** Tokens by the client credentials grant of OAuth 2.0, each used until shortly before it expires. */
 export function clientCredentials(options: ClientCredentialsOptions): TokenSource {
   return new ClientCredentials(options);
@@ -54,11 +60,23 @@ class ClientCredentials implements TokenSource {
   }
 
   private async fetch(): Promise<string> {
+    const { token, lifetimeMs } = grantedBy(await this.ask(), this.options.tokenUrl);
+    const until = Date.now() + Math.max(lifetimeMs - REFRESH_BEFORE_MS, lifetimeMs / 2);
+    this.current = { token, until };
+    return token;
+  }
+
+  /** What the endpoint answers if it does not refuse the client. */
+  private async ask(): Promise<unknown> {
     const { tokenUrl, clientId, clientSecret } = this.options;
+    if (!URL.canParse(tokenUrl)) {
+      throw errorOf(`${tokenUrl} is no address`, { code: "INVALID_OPTIONS" });
+    }
     const basic = Buffer.from(
       `${encodeURIComponent(clientId)}:${encodeURIComponent(clientSecret)}`,
     );
     let response: Response;
+    let text: string;
     try {
       response = await fetch(tokenUrl, {
         method: "POST",
@@ -66,27 +84,63 @@ class ClientCredentials implements TokenSource {
         body: new URLSearchParams({ grant_type: "client_credentials" }),
         signal: AbortSignal.timeout(REFRESH_BEFORE_MS),
       });
+      text = await response.text();
     } catch (cause) {
-      throw new ConnectionLostError(`no answer from ${tokenUrl}`, {
-        code: "CONNECTION_LOST",
-        retryable: true,
-        cause,
-      });
+      throw passing(`no answer from ${tokenUrl}`, cause);
     }
-    if (response.status === 429 || response.status >= 500) {
-      const text = `${tokenUrl} answered ${response.status}`;
-      throw new ConnectionLostError(text, { code: "CONNECTION_LOST", retryable: true });
-    }
-    if (!response.ok) {
-      const text = `${tokenUrl} refused the client ${clientId}: ${response.status}`;
-      throw errorOf(text, { code: "UNAUTHORIZED" });
-    }
-    const granted = (await response.json()) as { access_token: string; expires_in?: number };
-    const lifetime = (granted.expires_in ?? 300) * 1000;
-    const until = Date.now() + Math.max(lifetime - REFRESH_BEFORE_MS, lifetime / 2);
-    this.current = { token: granted.access_token, until };
-    return granted.access_token;
+    const answer = jsonOf(text);
+    if (!response.ok) throw this.refusal(response.status, answer);
+    return answer;
   }
+
+  /**
+   * What it means that the endpoint has answered with a status that is no success. Only what the
+   * endpoint itself says is final: anything else may come from a proxy, and pass.
+   */
+  private refusal(status: number, answer: unknown): InterlockError {
+    const { tokenUrl, clientId } = this.options;
+    const said = `${tokenUrl} answers with status ${status}`;
+    if (status === 404) {
+      const text = `${said}: there is no token endpoint; check the address`;
+      return errorOf(text, { code: "INVALID_OPTIONS" });
+    }
+    const reason = memberOf(answer, "error");
+    if (REFUSED.includes(status) && typeof reason === "string" && /^[a-z_]{1,64}$/.test(reason)) {
+      const text = `${tokenUrl} refuses the client ${clientId}: ${reason}`;
+      return errorOf(text, { code: "UNAUTHORIZED" });
+    }
+    return passing(said);
+  }
+}
+
+/** The token of an answer, and how long it lives. */
+function grantedBy(answer: unknown, tokenUrl: string): { token: string; lifetimeMs: number } {
+  const token = memberOf(answer, "access_token");
+  const lifetimeMs = Number(memberOf(answer, "expires_in") ?? LIFETIME_S) * 1000;
+  // Only these characters can be sent in a header.
+  const isToken = typeof token === "string" && /^[!-~]+$/.test(token);
+  if (!isToken || !(lifetimeMs >= 0 && lifetimeMs < Number.POSITIVE_INFINITY)) {
+    throw passing(`${tokenUrl} does not answer with a token`);
+  }
+  return { token, lifetimeMs };
+}
+
+/** A failure that another try may not meet. */
+function passing(text: string, cause?: unknown): ConnectionLostError {
+  return new ConnectionLostError(text, { code: "CONNECTION_LOST", retryable: true, cause });
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function memberOf(value: unknown, name: string): unknown {
+  const isObject = typeof value === "object" && value !== null;
+  return isObject ? (value as Record<string, unknown>)[name] : undefined;
 }
 
 /** Makes a source of whatever a caller gives as one. */

@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { errorOf, errorOfAnswer } from "./errors.js";
 import { CloudEvent } from "./generated/io/cloudevents/v1/cloudevents.js";
-import { encode, madePlain, read } from "./json.js";
+import { encode, hasLoneSurrogate, madePlain, read } from "./json.js";
 import { typed } from "./shape.js";
 
 export { CloudEvent };
@@ -25,6 +25,7 @@ export const ATTRIBUTE = {
 export const TYPE = {
   acknowledgement: "EventAckResponse",
   cancel: "EventCancelRequest",
+  drain: "WorkerDrainRequest",
   greeting: "CalculationMemberGreetEvent",
   join: "CalculationMemberJoinEvent",
   keepAlive: "CalculationMemberKeepAliveEvent",
@@ -94,7 +95,8 @@ function objectOf(event: CloudEvent): object {
   return value;
 }
 
-function textOf(event: CloudEvent): string {
+/** The data of an event, as it came. */
+export function textOf(event: CloudEvent): string {
   switch (event.data?.$case) {
     case "textData":
       return event.data.value;
@@ -102,6 +104,13 @@ function textOf(event: CloudEvent): string {
       return Buffer.from(event.data.value).toString("utf8");
     default:
       return "";
+  }
+}
+
+/** @throws RangeError if a text in an event cannot be sent. */
+export function checkTexts(event: CloudEvent): void {
+  if (hasLoneSurrogate(textOf(event))) {
+    throw new RangeError("a text in it has half of a surrogate pair, which is no character");
   }
 }
 

@@ -15,6 +15,7 @@ export type ClientCode =
   | "MESSAGE_TOO_LARGE"
   | "ANSWER_NOT_READ"
   | "SERVER_NOT_UNDERSTOOD"
+  | "INVALID_OPTIONS"
   | "UNKNOWN";
 
 /** What is known about a failure beside its text. */
@@ -94,6 +95,9 @@ export class ClientClosedError extends ConnectionLostError {}
 /** The server is of a version that this client does not understand: use the client of that one. */
 export class ServerNotUnderstoodError extends InterlockError {}
 
+/** The client was set up wrongly, for instance with an address without a token endpoint. */
+export class InvalidOptionsError extends InterlockError {}
+
 type ErrorClass = new (reason: string, details?: ErrorDetails) => InterlockError;
 
 const CLASSES: Readonly<Record<string, ErrorClass>> = {
@@ -116,6 +120,7 @@ const CLASSES: Readonly<Record<string, ErrorClass>> = {
   CLIENT_CLOSED: ClientClosedError,
   MESSAGE_TOO_LARGE: ValidationError,
   SERVER_NOT_UNDERSTOOD: ServerNotUnderstoodError,
+  INVALID_OPTIONS: InvalidOptionsError,
 };
 
 /** Makes the error of a code. */

@@ -7,7 +7,7 @@
  * - `client`, `member`: what applications use.
  * - `entities`, `models`, `runs`: the most common operations, in short.
  * - `generated`: every operation, its types, and the codes of errors; made by `npm run generate`.
- * - `calculation`, `tasks`: what a member is called with, and its answers.
+ * - `calculation`, `tasks`, `bounds`: what a member is called with, its answers, and their bounds.
  * - `requester`, `connection`, `stream`, `answer`: requests and answers on one stream.
  * - `envelope`, `shape`, `json`: CloudEvents, and JSON that keeps its numbers.
  */

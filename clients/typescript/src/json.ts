@@ -130,6 +130,11 @@ export function encode(value: unknown): string {
   return text;
 }
 
+/** Whether JSON that `encode` wrote has half of a surrogate pair: only these it writes escaped. */
+export function hasLoneSurrogate(text: string): boolean {
+  return text.includes("\\ud") && /(?<!\\)(?:\\\\)*\\ud[89a-f]/.test(text);
+}
+
 const EXACT = {
   test: (value: unknown): boolean => value instanceof JsonNumber,
   stringify: (value: unknown): string => (value as JsonNumber).text,

@@ -1,5 +1,6 @@
 /** A compute member: runs the processors, criteria, schedules and actions of workflows. */
 import { Api } from "./api.js";
+import { bounded, WARNING_BYTES_MAX } from "./bounds.js";
 import type { Schedule } from "./calculation.js";
 import {
   Calculation,
@@ -8,14 +9,15 @@ import {
   type No,
   Rejected,
   Retryable,
+  refusal,
 } from "./calculation.js";
 import { Connection, type ConnectionOptions } from "./connection.js";
 import type { Entity } from "./entities.js";
-import { answerOf, type CloudEvent, envelop, payloadOf, TYPE } from "./envelope.js";
+import { answerOf, type CloudEvent, checkTexts, envelop, payloadOf, TYPE } from "./envelope.js";
 import { ConnectionLostError, InterlockError } from "./errors.js";
 import { GiveUp } from "./give-up.js";
 import type { Json, JsonObject } from "./json.js";
-import { Places } from "./places.js";
+import { Lane, Places } from "./places.js";
 import type { Stream } from "./stream.js";
 import { type Outcome, type Pending, TaskCall, type TaskContext } from "./tasks.js";
 import { traced } from "./tracing.js";
@@ -55,6 +57,11 @@ export const CALLS_MAX = 1024;
 
 const STOP_TIMEOUT_MS = 30_000;
 
+/** How long a member that stops waits for the server to know that. */
+const DRAIN_TIMEOUT_MS = 2_000;
+
+const STOPPING = new Retryable("the member is stopping", { code: "MEMBER_STOPPING" });
+
 /**
  * Serves the calculations of one tenant, over one stream, until it is stopped.
  *
@@ -80,6 +87,7 @@ export class Member implements AsyncDisposable {
   private readonly stopping = new AbortController();
   private stopped: Promise<void> | undefined;
   private staying: Promise<void> | undefined;
+  private joined: { stream: Stream; memberId: string } | undefined;
   private greeting: ((event: CloudEvent) => void) | undefined;
   private idle: (() => void) | undefined;
 
@@ -184,8 +192,9 @@ export class Member implements AsyncDisposable {
   }
 
   /**
-   * Finishes running calculations, for 30 s at most, and disconnects. Those that come meanwhile are
-   * not begun: to the server they end with the stream, as disconnected, which is retryable.
+   * Finishes running calculations, for 30 s at most, and disconnects. First the server is told to
+   * send no more calls, so that it asks other members. A call that comes all the same is not begun,
+   * but answered as retryable.
    */
   async stop(options: { timeoutMs?: number } = {}): Promise<void> {
     this.stopping.abort();
@@ -198,6 +207,7 @@ export class Member implements AsyncDisposable {
   }
 
   private async drain(timeoutMs: number): Promise<void> {
+    const leaving = this.leave(Math.min(timeoutMs, DRAIN_TIMEOUT_MS));
     if (this.working.size > 0) {
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, timeoutMs);
@@ -207,9 +217,25 @@ export class Member implements AsyncDisposable {
         };
       });
     }
+    await leaving;
     this.giveUp();
     await this.connection.close();
     await this.staying?.catch(() => undefined);
+  }
+
+  /** Tells the server to send no more calls; calls are refused even if it does not know. */
+  private async leave(timeoutMs: number): Promise<void> {
+    if (this.joined === undefined) return;
+    const { stream, memberId: workerId } = this.joined;
+    const drain = envelop(TYPE.drain, { workerId });
+    const late = AbortSignal.timeout(timeoutMs);
+    try {
+      // Neither requests of the program nor those of calculations delay it.
+      const answer = await stream.ask(drain, new Lane(1), late);
+      await answer.next();
+    } catch {
+      // The stream has ended, or the server is busy.
+    }
   }
 
   private stay(): Promise<void> {
@@ -246,7 +272,8 @@ export class Member implements AsyncDisposable {
     });
     stream.send(envelop(TYPE.join, this.announced()));
     const ended = stream.ended.then((failure) => Promise.reject(failure));
-    const { memberId } = answerOf(await Promise.race([greeted, ended]));
+    const { memberId } = answerOf(await Promise.race([greeted, ended])) as { memberId: string };
+    this.joined = { stream, memberId };
     const fields = { target: this.connection.target, memberId };
     this.connection.logger.info("joined as a member", fields);
   }
@@ -274,6 +301,9 @@ export class Member implements AsyncDisposable {
       // One invalid event is no reason to end the stream.
       const fields = { type: event.type, error };
       this.connection.logger.error("an event of the server could not be read", fields);
+      const isCall = Calculation.isAskedBy(event) || event.type === TYPE.task;
+      const answer = isCall ? refusal(event, error) : undefined;
+      if (answer !== undefined) stream.send(answer);
     }
   }
 
@@ -290,13 +320,17 @@ export class Member implements AsyncDisposable {
     // transaction is not known, so while there are actions any may be one of those.
     const isNested = transactionId !== undefined && this.transactions.has(transactionId);
     const mayBeNested = isNested || [...this.working.keys()].some((call) => call.kind === "action");
-    if (this.stopping.signal.aborted && !mayBeNested) return;
+    if (this.stopping.signal.aborted && !mayBeNested) {
+      stream.send(calculation.failed(STOPPING));
+      return;
+    }
     void this.work(stream, calculation, isNested ? undefined : this.places);
   }
 
   private beginTask(stream: Stream, event: CloudEvent): void {
-    if (this.stopping.signal.aborted) return;
-    void this.work(stream, new TaskCall(event, stream, new GiveUp()), this.taskPlaces);
+    const task = new TaskCall(event, stream, new GiveUp());
+    if (this.stopping.signal.aborted) stream.send(task.failed(STOPPING));
+    else void this.work(stream, task, this.taskPlaces);
   }
 
   /** Gives up a task that the server has given up; it expects no answer. */
@@ -346,15 +380,19 @@ export class Member implements AsyncDisposable {
       if (handler === undefined) throw new Retryable(`this member has no ${kind} \`${name}\``);
       const result = await traced(kind, name, call.trace, () => handler(call));
       const answer = call.done(result);
+      checkTexts(answer);
       stream.checkSize(answer);
       return answer;
     } catch (error) {
       const isExpected = error instanceof Rejected || error instanceof InterlockError;
       const level = isExpected ? "info" : "error";
       this.connection.logger[level](`${kind} ${name} failed`, {
-        error: isExpected ? error.message : error,
+        error:
+          error instanceof Error && !isExpected
+            ? error
+            : bounded(isExpected ? error.message : error, WARNING_BYTES_MAX),
       });
-      return call.failed(error);
+      return failed(stream, call, error);
     }
   }
 
@@ -396,5 +434,17 @@ export class Member implements AsyncDisposable {
   private register(kind: Kind, name: string, handler: Handler): this {
     this.handlers.set(`${kind} ${name}`, handler);
     return this;
+  }
+}
+
+/** Answers that it failed; without the warnings, if the answer is too large with them. */
+function failed(stream: Stream, call: Calculation | TaskCall, error: unknown): CloudEvent {
+  const answer = call.failed(error);
+  try {
+    stream.checkSize(answer);
+    return answer;
+  } catch {
+    call.context.warnings.length = 0;
+    return call.failed(error);
   }
 }

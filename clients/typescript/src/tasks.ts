@@ -1,5 +1,6 @@
 /** A task: an execution of an action that a server sends to a member, and the answer. */
 import { Api } from "./api.js";
+import { boundedWarnings } from "./bounds.js";
 import {
   type Caller,
   callerOf,
@@ -133,7 +134,10 @@ export class TaskCall {
   private answer(outcome: object): CloudEvent {
     const { warnings } = this.context;
     const members = { requestId: this.id, ...outcome };
-    return envelop(TYPE.taskAnswer, warnings.length > 0 ? { ...members, warnings } : members);
+    return envelop(
+      TYPE.taskAnswer,
+      warnings.length > 0 ? { ...members, warnings: boundedWarnings(warnings) } : members,
+    );
   }
 }
 

@@ -27,6 +27,17 @@ before(() => {
   execFileSync(join(PACKAGE, "node_modules", ".bin", "tsc"), ["-p", FOLDER], { stdio: "inherit" });
 });
 
+it("the install commands of the README install what its programs import", () => {
+  const readme = readFileSync(join(PACKAGE, "README.md"), "utf8");
+  const [, installed = ""] = /^npm install (.*?) *#/m.exec(readme) ?? [];
+  const packages = installed
+    .split(/\s+/)
+    .map((name) => name.replace(/^\.\/(.*)-[\d.]+\.tgz$/, "$1"));
+  for (const [, imported = ""] of readme.matchAll(/^import .* from "(.*?)";$/gm)) {
+    assert(packages.includes(imported), `${imported} is not installed`);
+  }
+});
+
 it("the member of the README serves the order workflow of the first session", async () => {
   await using server = await Server.start({ CYODA_DISPATCH_WAIT_TIMEOUT: "10s" });
   const client = new Client(server.target, { logger: silentLogger });

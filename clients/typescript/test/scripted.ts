@@ -30,7 +30,12 @@ export class Side {
   }
 
   write(type: string, payload: object, attributes: Record<string, string> = {}): void {
-    this.call.write(envelop(type, payload, attributes));
+    this.writeRaw(envelop(type, payload, attributes));
+  }
+
+  /** Sends an event as it is. */
+  writeRaw(event: CloudEvent): void {
+    this.call.write(event);
   }
 
   /** Takes the client as a member. */

@@ -394,7 +394,12 @@ impl Session {
                             warn!(%failure, call.id = %call, "a member's response is about another entity");
                             self.refuse(&event.id, &failure);
                         }
-                        membership.answered(call, answered.response) || self.is_of_task(event, call)
+                        let is_known = if answered.is_declined {
+                            membership.declined(call)
+                        } else {
+                            membership.answered(call, answered.response)
+                        };
+                        is_known || self.is_of_task(event, call)
                     }
                     _ => false,
                 };

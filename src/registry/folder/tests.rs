@@ -189,7 +189,7 @@ async fn what_is_not_a_file_is_not_waited_for() {
 async fn what_cannot_be_a_content_is_listed_and_not_read() {
     let root = tempfile::tempdir().expect("a folder");
     let folder = open(root.path());
-    fs::write(root.path().join("large.json"), vec![b' '; (1 << 20) + 1]).expect("writes");
+    fs::write(root.path().join("large.json"), vec![b' '; (16 << 20) + 1]).expect("writes");
     fs::write(root.path().join("half.json"), "{\"a\": ").expect("writes");
     fs::write(root.path().join("bytes.json"), [0xff, 0xfe]).expect("writes");
     fs::write(root.path().join("empty.json"), "").expect("writes");

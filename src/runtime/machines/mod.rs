@@ -100,7 +100,9 @@ fn check_guard(event: &str, guard: Option<&str>, data: &str) -> Result<(), Failu
 fn failure_of(failed: CallFailed) -> Failure {
     match failed {
         CallFailed::Failed { message, .. } => Failure::new(Code::WorkflowFailed, message),
-        CallFailed::Unavailable { message } => Failure::new(Code::ConnectorUnavailable, message),
+        CallFailed::Unavailable { message } | CallFailed::Lost { message } => {
+            Failure::new(Code::ConnectorUnavailable, message)
+        }
         CallFailed::TimedOut(_) => Failure::new(Code::ConnectorUnavailable, failed.to_string()),
         CallFailed::Cancelled => Failure::new(Code::Cancelled, "the request was cancelled"),
     }

@@ -18,7 +18,9 @@ use crate::connector::{Call, CallFailed, Config, Connector, Connectors};
 use crate::dispatch::Tags;
 use crate::error::Failure;
 use crate::id::Tenant;
-use crate::program::{Answer, EntityAnswer, EntityStep, Payload, Purpose, Reach, Task};
+use crate::program::{
+    ANSWER_LOST, Answer, EntityAnswer, EntityStep, Payload, Purpose, Reach, Task, may_be_at_work,
+};
 use crate::runtime::{Runtime, Session};
 use crate::storage::StoredRun;
 
@@ -299,6 +301,7 @@ impl Runtime {
         self.0.calls.tasks.spawn(async move {
             let answer = runtime.called(&tenant, &connector, &request, &key).await;
             if let Some(answer) = answer {
+                let is_unknown = may_be_at_work(&answer);
                 let end = End {
                     attempt: 0,
                     answer,
@@ -310,6 +313,10 @@ impl Runtime {
                 if reported.is_none() {
                     // The service stops; the call is repeated after the restart, under its key.
                     warn!(run.id = %run, "the end of a call was not stored");
+                }
+                // It is sent again if the run wants to know.
+                if is_unknown && let Err(error) = runtime.storage().wake_run(&tenant, run).await {
+                    warn!(%error, run.id = %run, "a call is not repeated before a restart");
                 }
             } else {
                 runtime.0.calls.end(&tenant, &id);
@@ -346,6 +353,10 @@ impl Runtime {
             Err(CallFailed::TimedOut(_)) => Some(Answer::Deadline),
             Err(CallFailed::Unavailable { message }) => Some(Answer::Lost {
                 code: "CONNECTOR_UNAVAILABLE".into(),
+                message: message.into(),
+            }),
+            Err(CallFailed::Lost { message }) => Some(Answer::Lost {
+                code: ANSWER_LOST.into(),
                 message: message.into(),
             }),
             Err(CallFailed::Failed { message, .. }) => Some(failed(&message)),

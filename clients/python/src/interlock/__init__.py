@@ -16,6 +16,7 @@ stream. The modules, from the public API down to the wire:
     signals             SIGTERM, for members and workers
     tracing             traces, with OpenTelemetry
     credentials         access tokens, obtained again before they expire
+    answers             what the answer of a handler may contain
     connection          one stream after the other, with back-off
     stream              one stream: matches answers to requests, with bounded memory
     version             of this client, and which servers it understands
@@ -66,6 +67,7 @@ from interlock.errors import (
     InvalidChangeLevel,
     InvalidCondition,
     InvalidFieldPath,
+    InvalidOptions,
     InvalidQuery,
     InvalidUniqueKey,
     InvalidUniqueKeyDefinition,
@@ -300,6 +302,7 @@ __all__ = [
     "InvalidChangeLevel",
     "InvalidCondition",
     "InvalidFieldPath",
+    "InvalidOptions",
     "InvalidQuery",
     "InvalidUniqueKey",
     "InvalidUniqueKeyDefinition",

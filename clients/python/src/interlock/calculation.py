@@ -5,6 +5,7 @@ Nothing here waits or sends; `interlock.member` does.
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -12,7 +13,7 @@ from enum import StrEnum
 from traceback import format_exception_only
 from typing import Any
 
-from interlock import errors, events, tracing
+from interlock import answers, errors, events, tracing
 from interlock.api.cloudevents_pb2 import CloudEvent
 from interlock.operations import Operations
 from interlock.records import Entity
@@ -20,6 +21,9 @@ from interlock.stream import Answer, Lane, Stream
 
 _PREFIX = "Entity"
 _SUFFIX = "CalculationRequest"
+
+# Where the payload of a call that cannot be read names the call. It is before the document.
+_REQUEST_ID = re.compile(r'"requestId"\s*:\s*"([^"\\]+)"')
 
 _IN_FLIGHT = 16
 """How many requests of one calculation are sent before they are answered.
@@ -235,28 +239,50 @@ class Calculation:
         """
         return self._answer({"success": True} | _outcome(self.kind, result))
 
-    def failed(self, error: Exception) -> CloudEvent:
+    def failed(self, error: BaseException) -> CloudEvent:
         """Answer that it failed.
 
         For a `Rejected` or an `InterlockError` the server gets its text only; for any other
         exception, its type too.
         """
-        if isinstance(error, Rejected | errors.InterlockError):
-            text = str(error)
-        else:
-            text = "".join(format_exception_only(error)).strip()
-        details: dict[str, Any] = {"code": "CLIENT_ERROR", "message": text}
-        passing = isinstance(error, errors.InterlockError) and error.retryable
-        if passing or isinstance(error, Retryable):
-            details["retryable"] = True
+        details = {"code": "CLIENT_ERROR"} | failure_details(error)
+        if isinstance(error, Rejected) and error.code is not None:
+            details["code"] = answers.bounded(error.code, answers.WARNING_BYTES_MAX)
         return self._answer({"success": False, "error": details})
 
     def _answer(self, outcome: Mapping[str, Any]) -> CloudEvent:
         kind = f"{_PREFIX}{self.kind.capitalize()}CalculationResponse"
         payload = {"requestId": self.id, "entityId": self.context.entity_id, **outcome}
         if self.context.warnings:
-            payload["warnings"] = self.context.warnings
+            payload["warnings"] = answers.bounded_warnings(self.context.warnings)
         return events.event(kind, payload)
+
+
+def failure_details(error: BaseException) -> dict[str, Any]:
+    """Return what an answer says of an error, but for its code."""
+    if isinstance(error, Rejected | errors.InterlockError):
+        text: object = error
+    else:
+        text = "".join(format_exception_only(error)).strip()
+    details: dict[str, Any] = {"message": answers.bounded(text, answers.FAILURE_BYTES_MAX)}
+    passing = isinstance(error, errors.InterlockError) and error.retryable
+    if passing or isinstance(error, Retryable):
+        details["retryable"] = True
+    return details
+
+
+def refusal(event: CloudEvent, error: Exception) -> CloudEvent | None:
+    """Answer a call that cannot be read; None if not even its id is known.
+
+    Another member may be able to read it.
+    """
+    text = event.text_data or event.binary_data.decode(errors="replace")
+    if (named := _REQUEST_ID.search(text)) is None:
+        return None
+    details = failure_details(error) | {"retryable": True}
+    details["message"] = f"this member cannot read the call: {details['message']}"
+    answered = {"requestId": named[1], "success": False, "error": details}
+    return events.event(event.type.removesuffix("Request") + "Response", answered)
 
 
 def _outcome(kind: Kind, result: Any) -> dict[str, Any]:

@@ -6,12 +6,14 @@ import asyncio
 import logging
 import random
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing
 from typing import Any
 
 import grpc
 
 from interlock import errors, events, tracing
 from interlock.api.cloudevents_pb2 import CloudEvent
+from interlock.credentials import ClientCredentials
 from interlock.stream import Answer, Stream, failure
 
 Metadata = Mapping[str, str] | Callable[[], Awaitable[Mapping[str, str]]]
@@ -116,7 +118,29 @@ class Connection:
         if self._is_closed:
             raise errors.ClientClosed("the client is closed")
         await self.connect()
-        made = await self._metadata() if callable(self._metadata) else self._metadata
+        request = events.event(kind, payload)
+        tracing.carry(request)
+        made = await self._made()
+        received = False
+        try:
+            async with aclosing(self._listen(request, made)) as answers:
+                async for event in answers:
+                    received = True
+                    yield event
+            return
+        except errors.Unauthorized as refused:
+            if not self._forget(made):
+                raise
+            if received:
+                # The token has expired meanwhile; whoever resumes does so with another one.
+                raise errors.ConnectionLost(refused.message) from None
+        async with aclosing(self._listen(request, await self._made())) as answers:
+            async for event in answers:
+                yield event
+
+    async def _listen(
+        self, request: CloudEvent, made: Mapping[str, str]
+    ) -> AsyncGenerator[CloudEvent, None]:
         method: grpc.aio.UnaryStreamMultiCallable[CloudEvent, CloudEvent] = (
             self._connected_channel().unary_stream(
                 _LISTEN,
@@ -124,8 +148,6 @@ class Connection:
                 response_deserializer=CloudEvent.FromString,
             )
         )
-        request = events.event(kind, payload)
-        tracing.carry(request)
         call = method(request, metadata=tuple(made.items()))
         try:
             async for event in call:
@@ -211,8 +233,27 @@ class Connection:
                     extra={"target": self.target, "code": lost.code},
                 )
 
+    async def _made(self) -> Mapping[str, str]:
+        return await self._metadata() if callable(self._metadata) else self._metadata
+
+    def _forget(self, made: Mapping[str, str]) -> bool:
+        """Have metadata that the server has refused made anew; whether that can help."""
+        if not isinstance(self._metadata, ClientCredentials):
+            return False
+        self._metadata.refused(made)
+        return True
+
     async def _open(self) -> Stream:
-        made = await self._metadata() if callable(self._metadata) else self._metadata
+        """Open a stream; a token that is refused is replaced once."""
+        made = await self._made()
+        try:
+            return await self._open_with(made)
+        except errors.Unauthorized:
+            if not self._forget(made):
+                raise
+        return await self._open_with(await self._made())
+
+    async def _open_with(self, made: Mapping[str, str]) -> Stream:
         method: grpc.aio.StreamStreamMultiCallable[CloudEvent, CloudEvent] = (
             self._connected_channel().stream_stream(
                 _METHOD,

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import http.client
 import json
+import math
+import re
 import ssl
 import time
 import urllib.error
@@ -20,7 +23,12 @@ _TIMEOUT = 10.0
 _MARGIN = 30.0
 _MARGIN_PART = 0.1
 
-# How the token endpoint says that these credentials are not accepted; anything else may pass.
+# Of a token whose endpoint does not say how long it lives, in seconds.
+_LIFE = 300.0
+
+_ANSWER_BYTES_MAX = 1 << 20
+
+# With what, and an error of OAuth, a token endpoint says that credentials are not accepted.
 _REFUSED = (400, 401, 403)
 
 
@@ -31,8 +39,8 @@ class ClientCredentials:
         async with Client("localhost:9090", metadata=access) as client:
             print(await client.account())
 
-    A token is used for every stream that is opened until shortly before it expires. One object
-    may serve any number of clients and members.
+    A token is used for every stream that is opened until shortly before it expires, or until a
+    server refuses it. One object may serve any number of clients and members.
     """
 
     def __init__(
@@ -65,37 +73,92 @@ class ClientCredentials:
         """Return the metadata with a token that has not expired.
 
         Raises:
-            Unauthorized: the server does not accept the id and the secret.
+            Unauthorized: the endpoint does not accept the id and the secret.
+            InvalidOptions: there is no token endpoint at the address.
             ConnectionLost: there is no answer, or none that helps; it is worth another try.
 
         """
         async with self._asking:
             if time.monotonic() >= self._good_until:
                 asked = time.monotonic()
-                granted = await asyncio.to_thread(self._ask)
-                life = float(granted["expires_in"])
-                self._token = granted["access_token"]
+                token, life = await asyncio.to_thread(self._ask)
+                self._token = token
                 self._good_until = asked + life - min(_MARGIN, life * _MARGIN_PART)
-            return {"authorization": f"Bearer {self._token}"}
+            return _metadata(self._token)
 
-    def _ask(self) -> dict[str, Any]:
-        asked = urllib.request.Request(self._url, b"grant_type=client_credentials", self._headers)
+    def refused(self, metadata: Mapping[str, str]) -> None:
+        """Forget a token that a server has refused: the next metadata has another one."""
+        if metadata == _metadata(self._token):
+            self._good_until = 0.0
+
+    def _ask(self) -> tuple[str, float]:
+        """Obtain a token, and how many seconds it lives."""
+        try:
+            asked = urllib.request.Request(
+                self._url, b"grant_type=client_credentials", self._headers
+            )
+        except ValueError as error:
+            raise errors.InvalidOptions(f"{self._url} is no address: {error}") from None
         try:
             with urllib.request.urlopen(asked, timeout=_TIMEOUT, context=self._tls) as answer:
-                granted: dict[str, Any] = json.load(answer)
+                return _granted(json.loads(answer.read(_ANSWER_BYTES_MAX)))
         except urllib.error.HTTPError as error:
-            error.close()
-            if error.code in _REFUSED:
-                raise errors.Unauthorized(
-                    f"{self._url} refuses these credentials with status {error.code}"
-                ) from None
+            with error:
+                raise self._refusal(error) from None
+        # A cut body, a status line that is none, or an answer that is no token: somebody else
+        # answers in place of the endpoint, or it has died meanwhile.
+        except (OSError, http.client.HTTPException) as error:
             raise errors.ConnectionLost(
-                f"{self._url} answers with status {error.code}", retryable=True
+                f"no answer from {self._url}: {error!r}", retryable=True
             ) from None
-        except OSError as error:
+        except (ValueError, RecursionError):
             raise errors.ConnectionLost(
-                f"no answer from {self._url}: {error}", retryable=True
+                f"{self._url} does not answer with a token", retryable=True
             ) from None
-        if not {"access_token", "expires_in"} <= set(granted):
-            raise errors.ConnectionLost(f"{self._url} does not answer with a token", retryable=True)
-        return granted
+
+    def _refusal(self, error: urllib.error.HTTPError) -> errors.InterlockError:
+        """Say what it means that the endpoint has answered with a status that is no success.
+
+        Only what the endpoint itself says is final: anything else may come from a proxy, and pass.
+        """
+        said = f"{self._url} answers with status {error.code}"
+        if error.code == 404:
+            return errors.InvalidOptions(f"{said}: there is no token endpoint; check the address")
+        if error.code in _REFUSED and (reason := _reason(error)):
+            return errors.Unauthorized(f"{self._url} refuses these credentials: {reason}")
+        return errors.ConnectionLost(said, retryable=True)
+
+
+def _metadata(token: str) -> Mapping[str, str]:
+    return {"authorization": f"Bearer {token}"}
+
+
+def _granted(answer: Any) -> tuple[str, float]:
+    """Return the token of an answer, and how many seconds it lives.
+
+    Raises:
+        ValueError: it has none that can be sent.
+
+    """
+    if not isinstance(answer, dict):
+        raise ValueError("not an object")
+    token = answer.get("access_token")
+    if not isinstance(token, str) or not re.fullmatch("[!-~]+", token):
+        raise ValueError("no token")
+    try:
+        life = float(answer.get("expires_in", _LIFE))
+    except (TypeError, OverflowError) as error:
+        raise ValueError("no length of life") from error
+    if not 0 <= life < math.inf:
+        raise ValueError("no length of life")
+    return token, life
+
+
+def _reason(error: urllib.error.HTTPError) -> str:
+    """Return the code of OAuth that the endpoint gives as the reason; empty if it gives none."""
+    try:
+        code = json.loads(error.read(_ANSWER_BYTES_MAX))["error"]
+    except Exception:
+        # It is refused, whatever the rest of the answer is.
+        return ""
+    return code if isinstance(code, str) and re.fullmatch("[a-z_]{1,64}", code) else ""

@@ -2,7 +2,8 @@
 
 An entity's document is any JSON object. Integers are `int`, all other numbers are `Decimal`, so
 that neither reading nor writing rounds: `1.50` is read as `Decimal("1.50")` and written as `1.50`.
-What Python spells otherwise, such as `1e5` and `-0`, remembers how it was spelled.
+What Python spells otherwise, such as `1e5` and `-0`, remembers how it was spelled; so does what
+no `Decimal` can hold, such as `1e1000000000000000000000`.
 """
 
 import json
@@ -20,18 +21,42 @@ _INT_DIGITS_MAX = 4300
 _NEGATIVE_ZERO = re.compile(r"-0\s*(?:[,\]}]|$)")
 
 
+# Of a number whose exponent no Decimal has: its sign, its digits, and the sign of the exponent.
+_FAR = re.compile(r"(-?)([0-9.]+)[eE]([+-]?)")
+
+
 class _Spelled(Decimal):
-    """A number whose text is not what `str` makes of its value."""
+    """A number whose text is not what `str` makes of its value.
+
+    With an exponent that no Decimal has, its value is infinite or zero, whichever is nearer, and
+    only its text says what it is.
+    """
 
     _text: str
 
     def __new__(cls, text: str) -> Self:
-        made = super().__new__(cls, text)
+        try:
+            made = super().__new__(cls, text)
+        except InvalidOperation:
+            made = super().__new__(cls, _nearest(text))
         made._text = text
         return made
 
     def __str__(self) -> str:
         return self._text
+
+    def __repr__(self) -> str:
+        return f"Decimal('{self._text}')"
+
+
+def _nearest(text: str) -> str:
+    """Return the value of a number whose exponent no Decimal has."""
+    parts = _FAR.match(text)
+    if parts is None:
+        raise ValueError(f"{text} is not a JSON number")
+    sign, digits, exponent = parts.groups()
+    is_zero = exponent == "-" or not digits.strip("0.")
+    return f"{sign}0" if is_zero else f"{sign}Infinity"
 
 
 class _NegativeZero(int):
@@ -71,7 +96,7 @@ def _decimal(text: str) -> Decimal:
     try:
         number = Decimal(text)
     except InvalidOperation:
-        raise ValueError(f"{text} has too large an exponent") from None
+        return _Spelled(text)
     return number if str(number) == text else _Spelled(text)
 
 
@@ -103,7 +128,7 @@ def _write(value: Any, put: Callable[[str], None]) -> None:
     elif isinstance(value, int):
         put("-0" if isinstance(value, _NegativeZero) else int.__repr__(value))
     elif isinstance(value, Decimal):
-        put(_finite(value, value.is_finite()))
+        put(_finite(value, value.is_finite() or isinstance(value, _Spelled)))
     elif isinstance(value, float):
         put(_finite(value, math.isfinite(value)))
     elif isinstance(value, Mapping):

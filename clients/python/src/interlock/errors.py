@@ -422,6 +422,10 @@ class ClientClosed(ConnectionLost, code="CLIENT_CLOSED"):
     """The client was closed."""
 
 
+class InvalidOptions(InterlockError, code="INVALID_OPTIONS"):
+    """The client was set up wrongly, for instance with an address without a token endpoint."""
+
+
 class ServerNotUnderstood(InterlockError, code="SERVER_NOT_UNDERSTOOD"):
     """The server is of a version that this client does not understand; use a client of that one."""
 

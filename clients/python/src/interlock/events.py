@@ -23,6 +23,7 @@ KEY = "idempotencykey"
 # Types of the stream itself; those of the operations are in `interlock.operations`.
 ACKNOWLEDGEMENT = "EventAckResponse"
 CANCEL = "EventCancelRequest"
+DRAIN = "WorkerDrainRequest"
 GREETING = "CalculationMemberGreetEvent"
 JOIN = "CalculationMemberJoinEvent"
 KEEP_ALIVE = "CalculationMemberKeepAliveEvent"
@@ -59,7 +60,7 @@ def payload(event: CloudEvent) -> dict[str, Any]:
     """
     try:
         decoded = documents.decode(event.text_data or event.binary_data)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise errors.BadRequest(f"the data of a {event.type} is not JSON: {error}") from error
     if not isinstance(decoded, dict):
         raise errors.BadRequest(f"the data of a {event.type} is not an object")

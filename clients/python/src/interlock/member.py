@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 
 import grpc
 
-from interlock import errors, events, tracing
+from interlock import answers, errors, events, tracing
 from interlock.api.cloudevents_pb2 import CloudEvent
 from interlock.calculation import (
     Calculation,
@@ -22,6 +22,7 @@ from interlock.calculation import (
     Rejected,
     Retryable,
     Schedule,
+    refusal,
 )
 from interlock.connection import (
     CONNECT_TIMEOUT,
@@ -33,7 +34,7 @@ from interlock.connection import (
 from interlock.operations import Operations
 from interlock.records import Entity
 from interlock.signals import stopped_by_signals
-from interlock.stream import Stream
+from interlock.stream import Lane, Stream
 from interlock.tasks import CANCEL, Outcome, Pending, TaskCall, TaskContext
 
 Document = dict[str, Any]
@@ -54,6 +55,11 @@ _Detached = TypeVar("_Detached", bound=Callable[[Context], Awaitable[Any]])
 
 CALLS_MAX = 1024
 """How many calculations may run or wait; further ones are rejected as retryable."""
+
+DRAIN_TIMEOUT = 2.0
+"""How long a member that stops waits for the server to know that, in seconds."""
+
+_STOPPING = Retryable("the member is stopping", code="MEMBER_STOPPING")
 
 log = logging.getLogger("interlock")
 
@@ -117,6 +123,7 @@ class Member:
         self._working: dict[asyncio.Task[None], Stream] = {}
         self._transactions: Counter[str] = Counter()
         self._greeting: asyncio.Future[CloudEvent] | None = None
+        self._joined: tuple[Stream, str] | None = None
         self._joining: asyncio.Task[None] | None = None
         self._stopping = asyncio.Event()
         self._draining = asyncio.Lock()
@@ -262,13 +269,14 @@ class Member:
     async def stop(self, timeout: float = 30.0) -> None:
         """Finish running calculations, for that many seconds at most, and disconnect.
 
-        Calculations that come meanwhile are not begun. To the server they end with the stream, as
-        disconnected, which is retryable.
+        First the server is told to send no more calls, so that it asks other members. A call that
+        comes all the same is not begun, but answered as retryable.
         """
         self._stopping.set()
         async with self._draining:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(timeout):
+                    await self._leave()
                     while self._working:
                         await asyncio.wait(self._working)
             self._give_up()
@@ -276,6 +284,18 @@ class Member:
                 self._joining.cancel()
                 await asyncio.gather(self._joining, return_exceptions=True)
             await self._connection.close()
+
+    async def _leave(self) -> None:
+        """Tell the server to send no more calls; calls are refused even if it does not know."""
+        if self._joined is None:
+            return
+        stream, member_id = self._joined
+        with contextlib.suppress(errors.InterlockError, TimeoutError):
+            async with asyncio.timeout(DRAIN_TIMEOUT):
+                # Neither requests of the program nor those of calculations delay it.
+                drain = await stream.ask(events.DRAIN, {"workerId": member_id}, Lane(1))
+                async with drain:
+                    await drain.next()
 
     async def __aenter__(self) -> Self:
         """Join, and serve in the background.
@@ -320,6 +340,7 @@ class Member:
         stream.send(events.event(events.JOIN, {"tags": self._tags} | self._announced()))
         greeting = events.answer(await stream.first(self._greeting))
         target, member_id = self._connection.target, greeting["memberId"]
+        self._joined = stream, member_id
         about = {"target": target, "member_id": member_id, "tags": self._tags}
         log.info("joined %s as member %s", target, member_id, extra=about)
 
@@ -350,10 +371,13 @@ class Member:
                 self._begin_task(stream, TaskCall.read(event, stream))
             elif event.type == CANCEL:
                 self._cancel_task(events.payload(event))
-        except Exception:
+        except Exception as error:
             # One invalid event is no reason to end the stream.
             about = {"event_type": event.type, "event_id": event.id}
             log.exception("an event of the server could not be read: %s", event.type, extra=about)
+            is_call = Calculation.is_asked_by(event) or TaskCall.is_asked_by(event)
+            if is_call and (answer := refusal(event, error)) is not None:
+                stream.send(answer)
 
     def _begin(self, stream: Stream, calculation: Calculation) -> None:
         # A running calculation waits for those it has caused in its transaction: were they to
@@ -361,6 +385,7 @@ class Member:
         # Of a task the transaction is not known, so while there are tasks any may be one of those.
         is_nested = calculation.context.transaction_id in self._transactions
         if self._stopping.is_set() and not is_nested and not self._tasks:
+            stream.send(calculation.failed(_STOPPING))
             return
         if len(self._working) >= CALLS_MAX:
             busy = Retryable(f"this member already has {CALLS_MAX} calculations in flight")
@@ -372,6 +397,7 @@ class Member:
 
     def _begin_task(self, stream: Stream, call: TaskCall) -> None:
         if self._stopping.is_set():
+            stream.send(call.failed(_STOPPING))
             return
         if len(self._working) >= CALLS_MAX:
             stream.send(call.failed(Retryable(f"this member already has {CALLS_MAX} calls")))
@@ -425,8 +451,23 @@ class Member:
                 stream.check_size(answer)
         except (Rejected, errors.InterlockError) as error:
             log.info("%s %s failed: %s", kind, name, error, extra=about)
-            return calculation.failed(error)
-        except Exception as error:
+            return _failed(stream, calculation, error)
+        except BaseException as error:
+            if answers.is_given_up(error):
+                raise
             log.exception("%s %s failed", kind, name, extra=about)
-            return calculation.failed(error)
+            return _failed(stream, calculation, error)
         return answer
+
+
+def _failed(
+    stream: Stream, calculation: Calculation | TaskCall, error: BaseException
+) -> CloudEvent:
+    """Answer that it failed; without the warnings, if the answer is too large with them."""
+    answer = calculation.failed(error)
+    try:
+        stream.check_size(answer)
+    except errors.MessageTooLarge:
+        calculation.context.warnings.clear()
+        answer = calculation.failed(error)
+    return answer

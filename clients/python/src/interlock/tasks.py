@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from traceback import format_exception_only
 from typing import Any
 
-from interlock import errors, events, tracing
+from interlock import answers, events, tracing
 from interlock.api.cloudevents_pb2 import CloudEvent
-from interlock.calculation import Caller, Kind, Rejected, Retryable, Transaction
+from interlock.calculation import Caller, Kind, Transaction, failure_details
 from interlock.operations import Operations
 from interlock.run_records import DefinitionName
 from interlock.stream import Stream
@@ -150,14 +149,14 @@ class TaskCall:
         """
         return self._answer({"success": True, **outcome(result)})
 
-    def failed(self, error: Exception) -> CloudEvent:
+    def failed(self, error: BaseException) -> CloudEvent:
         """Answer that it failed, with the text of the error, and its type if it is unexpected."""
         return self._answer(failure(error))
 
     def _answer(self, members: Mapping[str, Any]) -> CloudEvent:
         payload = {"requestId": self.id, **members}
         if self.context.warnings:
-            payload["warnings"] = self.context.warnings
+            payload["warnings"] = answers.bounded_warnings(self.context.warnings)
         return events.event(RESPONSE, payload)
 
 
@@ -181,16 +180,10 @@ def outcome(result: Any) -> dict[str, Any]:
     raise TypeError(f"an action returns a mapping, an Outcome, a Pending or None, not a {what}")
 
 
-def failure(error: Exception) -> dict[str, Any]:
+def failure(error: BaseException) -> dict[str, Any]:
     """Return the members of an answer that say that an action failed."""
-    if isinstance(error, Rejected | errors.InterlockError):
-        text = str(error)
-    else:
-        text = "".join(format_exception_only(error)).strip()
-    details: dict[str, Any] = {"message": text}
-    if (code := getattr(error, "code", None)) is not None:
-        details["code"] = code
-    passing = isinstance(error, errors.InterlockError) and error.retryable
-    if passing or isinstance(error, Retryable):
-        details["retryable"] = True
+    details = failure_details(error)
+    # Exceptions of other libraries have codes of other kinds.
+    if isinstance(code := getattr(error, "code", None), str):
+        details["code"] = answers.bounded(code, answers.WARNING_BYTES_MAX)
     return {"success": False, "error": details}

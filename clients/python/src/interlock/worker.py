@@ -13,7 +13,7 @@ from typing import Any, Self, TypeVar
 
 import grpc
 
-from interlock import errors
+from interlock import answers, errors
 from interlock.client import Client
 from interlock.connection import CONNECT_TIMEOUT, Metadata
 from interlock.run_records import Task
@@ -28,6 +28,17 @@ BLOCK = timedelta(seconds=30)
 
 TOUCH_EVERY = 10.0
 """How often the lease of a task is extended while it is worked on, in seconds."""
+
+# What says nothing against a report: it may have arrived, or nobody waits for it any more.
+_NOT_REFUSED = (
+    errors.ConnectionLost,
+    errors.OutcomeUnknown,
+    errors.RequestCancelled,
+    errors.RunFinished,
+    errors.ServerError,
+    errors.TaskLeaseLost,
+    errors.TaskNotFound,
+)
 
 # The delay between two attempts to reach the server, in seconds: doubling.
 _FIRST_DELAY = 0.1
@@ -182,7 +193,7 @@ class Worker:
                 async with asyncio.TaskGroup() as together:
                     together.create_task(self._stay_known(interval))
                     together.create_task(self._pull())
-            except* (errors.Unauthorized, errors.Forbidden) as refused:
+            except* (errors.Unauthorized, errors.Forbidden, errors.InvalidOptions) as refused:
                 raise refused.exceptions[0] from None
             except* errors.InterlockError as lost:
                 log.warning(
@@ -234,8 +245,8 @@ class Worker:
         finally:
             touching.cancel()
         try:
-            await self._report(task, report)
-        except errors.InterlockError as error:
+            await self._report_once(task, report)
+        except Exception as error:
             # The lease ends, and the task is delivered again.
             log.warning(
                 "the outcome of task %s could not be reported: %s",
@@ -247,9 +258,26 @@ class Worker:
     async def _execute(self, task: Task) -> dict[str, Any]:
         try:
             return outcome(await self._handlers[task.name](task.input, task))
-        except Exception as error:
+        except BaseException as error:
+            if answers.is_given_up(error):
+                raise
             log.info("action %s failed: %s", task.name, error, extra=_about(task))
             return failure(error)
+
+    async def _report_once(self, task: Task, report: Mapping[str, Any]) -> None:
+        """Report what came of a task; if that cannot be reported, that it failed.
+
+        Otherwise it would be executed again, to the same end, whenever its lease is over.
+        """
+        try:
+            await self._report(task, report)
+        except Exception as error:
+            is_passing = isinstance(error, errors.InterlockError) and error.retryable
+            if is_passing or isinstance(error, _NOT_REFUSED):
+                raise
+            about = (task.task_id, error)
+            log.info("the outcome of task %s is refused: %s", *about, extra=_about(task))
+            await self._report(task, failure(error))
 
     async def _report(self, task: Task, report: Mapping[str, Any]) -> None:
         tasks = self.client.runs.tasks

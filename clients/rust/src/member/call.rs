@@ -1,14 +1,18 @@
 //! What a processor, a criterion and a schedule function know, and what they return.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    borrow::Cow,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tokio_util::sync::CancellationToken;
 
-use super::failure::{Failure, HandlerResult, reject};
+use super::{
+    bounded::{FAILURE_BYTES_MAX, WARNING_BYTES_MAX, WARNINGS_MAX, bounded},
+    failure::{Failure, HandlerResult, MEMBER_STOPPING, reject},
+};
 use crate::{
     Client, Code, Entities, Entity, Error, Json, Result,
     api::AttachedEntity,
@@ -65,18 +69,44 @@ pub struct Transition {
 
 /// Warnings that are added to an answer.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Warnings(Arc<Mutex<Vec<String>>>);
+pub(super) struct Warnings(Arc<Mutex<Warned>>);
+
+#[derive(Debug, Default)]
+struct Warned {
+    texts: Vec<String>,
+    /// How many were too many.
+    dropped: usize,
+}
 
 impl Warnings {
-    pub(super) fn add(&self, text: String) {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(text);
+    fn warned(&self) -> MutexGuard<'_, Warned> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn take(&self) -> Vec<String> {
-        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    pub(super) fn add(&self, text: &str) {
+        let mut warned = self.warned();
+        if warned.texts.len() < WARNINGS_MAX {
+            warned
+                .texts
+                .push(bounded(text, WARNING_BYTES_MAX).into_owned());
+        } else {
+            warned.dropped += 1;
+        }
+    }
+
+    pub(super) fn all(&self) -> Vec<String> {
+        let warned = self.warned();
+        let mut texts = warned.texts.clone();
+        if warned.dropped > 0
+            && let Some(last) = texts.last_mut()
+        {
+            *last = format!("{} more warnings were left out", warned.dropped + 1);
+        }
+        texts
+    }
+
+    pub(super) fn forget(&self) {
+        *self.warned() = Warned::default();
     }
 }
 
@@ -142,9 +172,10 @@ impl Call {
         self.client.entities()
     }
 
-    /// Adds a warning to what the caller gets, whether the call succeeds or not.
+    /// Adds a warning to what the caller gets, whether the call succeeds or not. Of one call 1,000
+    /// warnings are kept, and 4 KiB of each.
     pub fn warn(&self, text: impl Into<String>) {
-        self.warnings.add(text.into());
+        self.warnings.add(&text.into());
     }
 
     /// Is cancelled when the call is given up: the stream was lost, and with it the transaction, or
@@ -350,10 +381,20 @@ struct Payload {
 #[derive(Serialize)]
 pub(super) struct Reason<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) code: Option<&'a str>,
-    pub(super) message: &'a str,
+    code: Option<Cow<'a, str>>,
+    message: Cow<'a, str>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub(super) retryable: bool,
+    retryable: bool,
+}
+
+impl<'a> Reason<'a> {
+    pub(super) fn new(code: Option<&'a str>, failure: &'a Failure) -> Self {
+        Self {
+            code: code.map(|code| bounded(code, FAILURE_BYTES_MAX)),
+            message: bounded(failure.message(), FAILURE_BYTES_MAX),
+            retryable: failure.is_retryable,
+        }
+    }
 }
 
 /// What remains of a call when its handler has taken it.
@@ -372,6 +413,11 @@ impl Pending {
         }
     }
 
+    /// Leaves the warnings out of what is answered.
+    pub(super) fn forget_warnings(&self) {
+        self.warnings.forget();
+    }
+
     pub(super) fn response(&self, done: Result<Done, &Failure>) -> Result<Json> {
         let mut response = Response {
             request_id: &self.request_id,
@@ -382,7 +428,7 @@ impl Pending {
             reason: None,
             result_kind: None,
             result: None,
-            warnings: self.warnings.take(),
+            warnings: self.warnings.all(),
             error: None,
         };
         match done {
@@ -402,11 +448,12 @@ impl Pending {
                 response.result = Some(schedule);
             }
             Err(failure) => {
-                response.error = Some(Reason {
-                    code: Some("CLIENT_ERROR"),
-                    message: failure.message(),
-                    retryable: failure.is_retryable,
-                });
+                let code = if failure.is_stopping() {
+                    MEMBER_STOPPING
+                } else {
+                    "CLIENT_ERROR"
+                };
+                response.error = Some(Reason::new(Some(code), failure));
             }
         }
         Json::encode(&response)

@@ -4,6 +4,9 @@ use std::{error::Error as StdError, fmt};
 
 use crate::{Error, error::chain};
 
+/// The code of what is not begun any more.
+pub(super) const MEMBER_STOPPING: &str = "MEMBER_STOPPING";
+
 /// What a handler returns.
 pub type HandlerResult<T> = Result<T, Failure>;
 
@@ -16,6 +19,7 @@ pub struct Failure {
     pub(crate) code: Option<String>,
     pub(crate) is_retryable: bool,
     is_chosen: bool,
+    is_stopping: bool,
 }
 
 /// Rejects a call: the transition fails, and the text is returned to the caller of the server. A
@@ -26,6 +30,7 @@ pub fn reject(reason: impl Into<String>) -> Failure {
         code: None,
         is_retryable: false,
         is_chosen: true,
+        is_stopping: false,
     }
 }
 
@@ -69,7 +74,21 @@ impl Failure {
             code: None,
             is_retryable: false,
             is_chosen: false,
+            is_stopping: false,
         }
+    }
+
+    /// Answers what is not begun any more, so that the server need not wait for the end of the
+    /// stream to try another member.
+    pub(super) fn stopping() -> Self {
+        Self {
+            is_stopping: true,
+            ..retry("the member is stopping").code(MEMBER_STOPPING)
+        }
+    }
+
+    pub(super) fn is_stopping(&self) -> bool {
+        self.is_stopping
     }
 }
 
@@ -90,6 +109,7 @@ where
             code: request.map(|failed| failed.code().to_string()),
             is_retryable: request.is_some_and(Error::is_retryable),
             is_chosen: false,
+            is_stopping: false,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Compute members.
 
+mod bounded;
 mod call;
 mod failure;
 mod serve;
@@ -28,7 +29,13 @@ pub use self::{
     failure::{Failure, HandlerResult, reject, retry},
     task::{IntoOutcome, Outcome, Task},
 };
-use crate::{Client, Code, ConnectOptions, Error, Json, Result, connection::Connection};
+use crate::{
+    Client, Code, ConnectOptions, Error, Json, Result, api::WorkerDrainRequest,
+    connection::Connection, stream::Lane,
+};
+
+/// How long a member that stops waits until the server has taken note of it.
+const DRAIN_NOTICE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What a workflow may call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -342,9 +349,9 @@ impl Membership {
         &self.client
     }
 
-    /// Finishes running calls, for the drain timeout at most, cancels those that still run then,
-    /// and disconnects. Calls that arrive meanwhile are not begun; for the server they end with the
-    /// stream, as disconnected, which is retryable.
+    /// Tells the server that this member takes no more calls, finishes the running ones, for the
+    /// drain timeout at most, cancels those that still run then, and disconnects. Calls that arrive
+    /// nevertheless are answered at once with the retryable failure `MEMBER_STOPPING`.
     pub async fn leave(&self) {
         self.leave_within(self.drain_timeout).await;
     }
@@ -352,10 +359,31 @@ impl Membership {
     /// The same with another limit of time.
     pub async fn leave_within(&self, patience: Duration) {
         let begun = Instant::now();
-        // What does not end in time is given up with the stream.
-        let _ = timeout(patience, self.serving.drained()).await;
+        self.serving.stop_taking();
+        let noticed = timeout(patience.min(DRAIN_NOTICE_TIMEOUT), self.notice_draining());
+        // What does not end in time is given up with the stream. If the server has not taken note of
+        // it in time, calls may still come, and are answered.
+        let (_, noticed) = tokio::join!(timeout(patience, self.serving.drained()), noticed);
+        if let Ok(Err(error)) = noticed {
+            tracing::debug!(%error, "the server took no note of the stopping");
+        }
         let rest = patience.saturating_sub(begun.elapsed());
         self.connection.shut_down(rest).await;
+    }
+
+    /// Tells the server to send no more calls, and waits until it has taken note of that.
+    async fn notice_draining(&self) -> Result<()> {
+        let Some(open) = self.connection.current() else {
+            return Ok(());
+        };
+        let Some(id) = open.member.get() else {
+            return Ok(());
+        };
+        // Not in the lane of the stream, whose places may be taken for longer than this waits.
+        let lane = Lane::new(1, None);
+        let client = Client::on_stream(Arc::clone(&open), lane, Arc::default());
+        let request = WorkerDrainRequest::new(id);
+        client.worker_drain(&request).await.map(drop)
     }
 
     /// Waits until the member does not join again, because it was left or because the server
@@ -435,5 +463,94 @@ fn stop_signal() -> Result<impl Future<Output = ()>> {
                 std::future::pending::<()>().await;
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::StreamExt as _;
+    use serde_json::{Value, json};
+    use tokio::sync::{Notify, oneshot};
+
+    use super::*;
+    use crate::{
+        connection::Peer as _,
+        generated::cloudevents::CloudEvent,
+        stream::{Outbox, Receiver as _, Stream},
+    };
+
+    /// What a server sends.
+    fn event(event_type: &str, payload: Value) -> CloudEvent {
+        CloudEvent::of(event_type, &payload.into()).expect("an object")
+    }
+
+    fn call(id: &str) -> CloudEvent {
+        let payload = json!({"requestId": id, "entityId": "e", "processorName": "price"});
+        event("EntityProcessorCalculationRequest", payload)
+    }
+
+    /// The next event that a member sends, and its type.
+    async fn sent(outbox: &mut Outbox) -> (String, Value) {
+        let next = timeout(Duration::from_secs(20), outbox.next()).await;
+        let next = next.expect("it sends something").expect("it is open");
+        let payload = serde_json::from_str(next.text().expect("a text")).expect("JSON");
+        (next.r#type, payload)
+    }
+
+    #[tokio::test]
+    async fn a_member_that_stops_says_so_and_answers_what_comes_nevertheless() {
+        let gate = Arc::new(Notify::new());
+        let opened = Arc::clone(&gate);
+        let member = Member::new("127.0.0.1:1").detached("price");
+        let member = member.processor("price", move |_| {
+            let opened = Arc::clone(&opened);
+            async move {
+                opened.notified().await;
+                Ok(json!({"sku": "done"}))
+            }
+        });
+        let membership = member.membership().expect("options");
+        let (greeted, _greeting) = oneshot::channel();
+        let stream = Stream::new(8, 1 << 20, CancellationToken::new(), greeted);
+        let greeting = json!({"success": true, "memberId": "m-1", "joinedLegalEntityId": "t"});
+        let serving = Arc::clone(&membership.serving);
+        serving
+            .joined(&stream, &event("CalculationMemberGreetEvent", greeting))
+            .expect("a greeting");
+        membership.connection.use_stream(Arc::clone(&stream));
+        serving.receive(&stream, call("first"));
+        let begun = Instant::now();
+        // The server never answers that it has taken note, which takes 2 s.
+        let leaving = tokio::spawn(async move {
+            membership.leave_within(Duration::from_secs(4)).await;
+        });
+        let mut outbox = Outbox(Arc::clone(&stream));
+        let (event_type, drain) = sent(&mut outbox).await;
+        assert_eq!(event_type, "WorkerDrainRequest");
+        assert_eq!(drain["workerId"], "m-1");
+        assert!(drain["id"].is_string(), "{drain}");
+        let stopping = json!({"code": "MEMBER_STOPPING", "message": "the member is stopping", "retryable": true});
+        serving.receive(&stream, call("late"));
+        let (event_type, answer) = sent(&mut outbox).await;
+        assert_eq!(event_type, "EntityProcessorCalculationResponse");
+        assert_eq!(answer["requestId"], "late");
+        assert_eq!(answer["success"], false);
+        assert_eq!(answer["error"], stopping);
+        let task = json!({
+            "requestId": "task", "taskId": "t", "name": "charge", "kind": "action", "attempt": 1,
+            "success": true, "input": {}, "namespace": "default", "idempotencyKey": "k",
+            "deadline": "2030-01-01T00:00:00Z"
+        });
+        serving.receive(&stream, event("TaskCalculationRequest", task));
+        let (event_type, answer) = sent(&mut outbox).await;
+        assert_eq!(event_type, "TaskCalculationResponse");
+        assert_eq!(answer["requestId"], "task");
+        assert_eq!(answer["error"], stopping);
+        gate.notify_one();
+        let (_, answer) = sent(&mut outbox).await;
+        assert_eq!(answer["requestId"], "first");
+        assert_eq!(answer["success"], true);
+        leaving.await.expect("no panic");
+        assert!(begun.elapsed() < Duration::from_secs(10));
     }
 }

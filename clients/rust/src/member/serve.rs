@@ -15,6 +15,7 @@ use tracing::Instrument as _;
 
 use super::{
     Kind, Settings,
+    bounded::{LOGGED_BYTES_MAX, bounded},
     call::{self, Call, Done, trace_of},
     failure::{Failure, HandlerResult, retry},
     task::{self, Outcome, Task},
@@ -96,9 +97,13 @@ impl Serving {
         self.work().is_draining
     }
 
-    /// Begins nothing more, and waits until nothing is running.
-    pub(super) async fn drained(&self) {
+    /// Begins nothing more.
+    pub(super) fn stop_taking(&self) {
         self.work().is_draining = true;
+    }
+
+    /// Waits until nothing is running.
+    pub(super) async fn drained(&self) {
         loop {
             let idle = self.idle.notified();
             if self.work().running == 0 {
@@ -121,13 +126,11 @@ impl Serving {
         let is_nested = transaction
             .as_ref()
             .is_some_and(|id| work.transactions.contains_key(id));
-        if work.is_draining && !is_nested && work.tasks.is_empty() {
-            return Ok(());
-        }
-        if !work.admit() {
+        let is_stopping = work.is_draining && !is_nested && work.tasks.is_empty();
+        if let Err(refused) = work.admit(is_stopping) {
             drop(work);
             let pending = call::Pending::of(&call);
-            answer(on, kind.response(), &pending.response(Err(&too_many()))?);
+            answer(on, kind.response(), &pending.response(Err(&refused))?);
             return Ok(());
         }
         drop(work);
@@ -181,7 +184,10 @@ impl Serving {
                 call.name
             ))),
         };
-        finish(on, kind.response(), done, |done| pending.response(done));
+        let forget_warnings = || pending.forget_warnings();
+        finish(on, kind.response(), done, forget_warnings, |done| {
+            pending.response(done)
+        });
     }
 
     fn begin_task(&self, on: &Arc<Stream>, event: &CloudEvent) -> Result<()> {
@@ -190,17 +196,11 @@ impl Serving {
             return Ok(());
         };
         let mut work = self.work();
-        if work.is_draining {
-            return Ok(());
-        }
-        if !work.admit() {
+        let is_stopping = work.is_draining;
+        if let Err(refused) = work.admit(is_stopping) {
             drop(work);
             let pending = task::Pending::of(&task);
-            answer(
-                on,
-                kind::TASK_RESPONSE,
-                &pending.response(Err(&too_many()))?,
-            );
+            answer(on, kind::TASK_RESPONSE, &pending.response(Err(&refused))?);
             return Ok(());
         }
         let request_id = task.request_id.clone();
@@ -240,7 +240,10 @@ impl Serving {
             Some(handler) => executed(handler, task).await,
             None => Err(retry(format!("this member has no action `{}`", task.name))),
         };
-        finish(on, kind::TASK_RESPONSE, done, |done| pending.response(done));
+        let forget_warnings = || pending.forget_warnings();
+        finish(on, kind::TASK_RESPONSE, done, forget_warnings, |done| {
+            pending.response(done)
+        });
     }
 
     /// Gives up a task that the server has cancelled.
@@ -301,22 +304,27 @@ impl Peer for Serving {
         CloudEvent::of(kind::JOIN, &Json::encode(&join)?)
     }
 
-    fn joined(&self, greeting: &CloudEvent) -> Result<()> {
+    fn joined(&self, on: &Stream, greeting: &CloudEvent) -> Result<()> {
         Error::in_answer(greeting.text()?)?;
         let read: CalculationMemberGreetEvent = read(greeting)?;
         tracing::info!(target = self.target, member = ?read.member_id, "joined");
+        // There is one for each stream.
+        let _ = on.member.set(read.member_id);
         Ok(())
     }
 }
 
 impl Work {
-    /// Counts one more call, unless there are too many.
-    fn admit(&mut self) -> bool {
-        let has_room = self.running < CALLS_MAX;
-        if has_room {
-            self.running += 1;
+    /// Counts one more call, unless the member is stopping or there are too many.
+    fn admit(&mut self, is_stopping: bool) -> Result<(), Failure> {
+        if is_stopping {
+            return Err(Failure::stopping());
         }
-        has_room
+        if self.running >= CALLS_MAX {
+            return Err(too_many());
+        }
+        self.running += 1;
+        Ok(())
     }
 }
 
@@ -385,6 +393,7 @@ async fn executed<C, T>(
     let executed = AssertUnwindSafe(executing).catch_unwind().await;
     let done = executed.unwrap_or_else(|panic| Err(Failure::panicked(text_of(&*panic))));
     if let Err(failure) = &done {
+        let failure = bounded(failure.message(), LOGGED_BYTES_MAX);
         tracing::info!(%failure, "a handler failed");
     }
     done
@@ -402,22 +411,26 @@ fn finish<T>(
     on: &Stream,
     response: &str,
     done: HandlerResult<T>,
+    forget_warnings: impl Fn(),
     write: impl Fn(Result<T, &Failure>) -> Result<Json>,
 ) {
-    let attempted = match done {
-        Ok(done) => write(Ok(done)).and_then(|payload| {
-            let event = CloudEvent::of(response, &payload)?;
-            on.check_size(&event)?;
-            Ok(event)
-        }),
-        Err(failure) => write(Err(&failure)).and_then(|payload| CloudEvent::of(response, &payload)),
+    let event = |done: Result<T, &Failure>| {
+        let event = CloudEvent::of(response, &write(done)?)?;
+        // The server would end the stream for one that is too large.
+        on.check_size(&event)?;
+        Ok(event)
     };
+    let attempted = done.and_then(|done| event(Ok(done)).map_err(Failure::from));
+    let attempted = attempted.or_else(|failure| {
+        event(Err(&failure)).or_else(|_: Error| {
+            // That it failed matters more than the warnings.
+            forget_warnings();
+            event(Err(&failure))
+        })
+    });
     match attempted {
         Ok(event) => on.send(event),
-        Err(error) => match write(Err(&error.into())) {
-            Ok(payload) => answer(on, response, &payload),
-            Err(error) => tracing::error!(%error, "cannot write a failure"),
-        },
+        Err(error) => tracing::error!(%error, "cannot send a failure"),
     }
 }
 

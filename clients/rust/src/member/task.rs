@@ -86,9 +86,10 @@ impl Task {
         self.outside.task_touch(&request)
     }
 
-    /// Adds a warning to what the caller gets.
+    /// Adds a warning to what the caller gets. Of one task 1,000 warnings are kept, and 4 KiB of
+    /// each.
     pub fn warn(&self, text: impl Into<String>) {
-        self.warnings.add(text.into());
+        self.warnings.add(&text.into());
     }
 
     /// Is cancelled when the task is given up: the server cancelled it, the stream was lost, or
@@ -203,13 +204,18 @@ impl Pending {
         }
     }
 
+    /// Leaves the warnings out of what is answered.
+    pub(super) fn forget_warnings(&self) {
+        self.warnings.forget();
+    }
+
     pub(super) fn response(&self, done: Result<Outcome, &Failure>) -> Result<Json> {
         let mut response = Response {
             request_id: &self.request_id,
             success: done.is_ok(),
             outcome: None,
             output: None,
-            warnings: self.warnings.take(),
+            warnings: self.warnings.all(),
             error: None,
         };
         match done {
@@ -218,11 +224,7 @@ impl Pending {
                 response.output = Some(outcome.output);
             }
             Err(failure) => {
-                response.error = Some(Reason {
-                    code: failure.code.as_deref(),
-                    message: failure.message(),
-                    retryable: failure.is_retryable,
-                });
+                response.error = Some(Reason::new(failure.code.as_deref(), failure));
             }
         }
         Json::encode(&response)

@@ -427,3 +427,61 @@ async fn a_member_with_one_place_serves_the_call_that_its_processor_causes() {
     create(member.client()).await.expect("a parcel");
     assert_eq!(depth.load(Ordering::SeqCst), 2);
 }
+
+#[tokio::test]
+async fn a_failure_and_warnings_of_any_size_fail_the_call_alone() {
+    let server = Server::start().await;
+    let (began, gate) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (running_now, opened) = (Arc::clone(&began), Arc::clone(&gate));
+    let large = "é\u{1}".repeat(6 << 20);
+    let text = large.clone();
+    let failing = member(&server, "large")
+        .processor("price", move |call: Call| {
+            let (running_now, opened, text) =
+                (Arc::clone(&running_now), Arc::clone(&opened), text.clone());
+            async move {
+                match call.document::<Value>()?["sku"].as_str() {
+                    Some("slow") => {
+                        running_now.notify_one();
+                        opened.notified().await;
+                        return Ok(());
+                    }
+                    Some("warned") => (0..3000).for_each(|_| call.warn(&text[..3 << 14])),
+                    _ => {}
+                }
+                Err(reject(text))
+            }
+        })
+        .action("charge", move |_| {
+            let text = large.clone();
+            async move { Err::<Value, _>(reject(text.clone()).code(text)) }
+        });
+    let member = joined(failing, &processor("price", "")).await;
+    let client = member.client();
+    let creating = tokio::spawn({
+        let client = client.clone();
+        async move {
+            let slow = json!({"sku": "slow"});
+            client.entities().create(parcel(), &slow).await
+        }
+    });
+    began.notified().await;
+    for sku in ["large", "warned"] {
+        let document = json!({"sku": sku});
+        let created = client.entities().create(parcel(), &document).await;
+        let error = created.expect_err("the handler fails");
+        assert_eq!(*error.code(), Code::WorkflowFailed);
+        assert!(error.message().contains('é'));
+    }
+    let registered = client
+        .action_register(&ActionRegisterRequest::new("charge"))
+        .await;
+    registered.expect("an action");
+    let request = ActionInvokeRequest::new("charge").wait_ms(10_000);
+    let answer = client.action_invoke(&request).await.expect("an answer");
+    let failure = answer.task.expect("a task").error.expect("a failure");
+    assert!(failure.message.starts_with('é'));
+    gate.notify_one();
+    // It was on the same stream.
+    creating.await.expect("no panic").expect("a parcel");
+}

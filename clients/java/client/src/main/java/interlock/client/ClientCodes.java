@@ -18,6 +18,12 @@ public final class ClientCodes {
     /** The program did not read a streamed answer for too long while others waited for the stream. */
     public static final String ANSWER_NOT_READ = "ANSWER_NOT_READ";
 
+    /**
+     * This client was set up wrongly, such as with an address at which there is no token endpoint. Trying again does
+     * not help.
+     */
+    public static final String INVALID_OPTIONS = "INVALID_OPTIONS";
+
     /** A request cannot be made this way. */
     public static final String NOT_SUPPORTED = "NOT_SUPPORTED";
 

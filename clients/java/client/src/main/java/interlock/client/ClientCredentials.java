@@ -1,7 +1,6 @@
 package interlock.client;
 
 import interlock.client.api.ErrorCodes;
-import java.io.IOException;
 import java.net.URI;
 import java.net.URLEncoder;
 import java.net.http.HttpClient;
@@ -10,12 +9,21 @@ import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Base64;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Obtains tokens with the id and the secret of a client (the OAuth 2.0 client credentials grant). It
  * keeps a token until shortly before it expires, and gets another one at once if the server refuses
  * the one it has.
+ *
+ * <p>An endpoint that cannot be reached, is interrupted, or answers with what is neither a token nor a refusal is a
+ * {@link ConnectionLostException}: members try again, requests until their connect timeout. A refusal is
+ * {@code UNAUTHORIZED}, and an address without an endpoint (404) is {@link ClientCodes#INVALID_OPTIONS}.
  */
 public final class ClientCredentials implements TokenSource {
 
@@ -24,8 +32,16 @@ public final class ClientCredentials implements TokenSource {
     private final URI url;
     private final String authorization;
     private final HttpClient http;
-    private @Nullable String token;
-    private long expires;
+    /** Held by the one that asks; the others wait for what it gets, unless they are interrupted. */
+    private final ReentrantLock asking = new ReentrantLock();
+    private volatile @Nullable Held held;
+
+    private record Held(String token, long expires) {
+
+        boolean isValid() {
+            return System.nanoTime() - expires < 0;
+        }
+    }
 
     /**
      * @param url the token endpoint, such as {@code http://localhost:8080/api/oauth/token}
@@ -47,56 +63,91 @@ public final class ClientCredentials implements TokenSource {
     }
 
     @Override
-    public synchronized String token() throws InterruptedException {
-        if (token == null || System.nanoTime() - expires >= 0) {
-            obtain();
+    public String token() throws InterruptedException {
+        asking.lockInterruptibly();
+        try {
+            Held known = held;
+            if (known == null || !known.isValid()) {
+                known = obtain();
+                held = known;
+            }
+            return known.token;
+        } finally {
+            asking.unlock();
         }
-        return token;
     }
 
     @Override
-    public synchronized void forget(String refused) {
-        if (refused.equals(token)) {
-            token = null;
+    public void forget(String refused) {
+        Held known = held;
+        // One that was obtained meanwhile is another.
+        if (known != null && known.token.equals(refused)) {
+            held = null;
         }
     }
 
     private record Granted(@Nullable String access_token, long expires_in) {}
 
-    private void obtain() throws InterruptedException {
+    private record Refused(@Nullable String error) {}
+
+    private Held obtain() throws InterruptedException {
         HttpRequest request = HttpRequest.newBuilder(url).timeout(TIMEOUT)
                 .header("Content-Type", "application/x-www-form-urlencoded")
                 .header("Authorization", authorization)
                 .POST(HttpRequest.BodyPublishers.ofString("grant_type=client_credentials"))
                 .build();
-        HttpResponse<String> response;
-        try {
-            response = http.send(request, HttpResponse.BodyHandlers.ofString());
-        } catch (IOException e) {
-            throw Failure.connectionLost("cannot obtain a token from " + url + ": " + e);
+        HttpResponse<String> response = answer(request);
+        if (response.statusCode() != 200) {
+            throw refusal(response.statusCode(), response.body());
         }
-        int status = response.statusCode();
-        if (status >= 500 || status == 429) {
-            throw Failure.connectionLost("cannot obtain a token from " + url + ": HTTP " + status);
+        Granted granted = read(response.body(), Granted.class);
+        if (granted == null || granted.access_token == null || granted.access_token.isEmpty()) {
+            // Proxies answer so for an endpoint that is being started.
+            throw Failure.connectionLost(url + " answers with no token; is it the token endpoint?");
         }
-        if (status != 200) {
-            throw unauthorized(url + " refuses the client: " + JsonText.shortened(response.body()));
-        }
-        Granted granted;
-        try {
-            granted = JsonText.read(response.body(), Granted.class);
-        } catch (IllegalArgumentException e) {
-            throw unauthorized(url + " does not answer with a token; is it the token endpoint?");
-        }
-        if (granted.access_token == null) {
-            throw unauthorized(url + " answers without a token; is it the token endpoint?");
-        }
-        token = granted.access_token;
         // A tenth of its life is left for the way to the server, and for differences of clocks.
-        expires = System.nanoTime() + Duration.ofSeconds(granted.expires_in).toNanos() / 10 * 9;
+        long life = Duration.ofSeconds(granted.expires_in).toNanos() / 10 * 9;
+        return new Held(granted.access_token, System.nanoTime() + life);
     }
 
-    private static InterlockException unauthorized(String reason) {
-        return new Failure(ErrorCodes.UNAUTHORIZED, reason, false).exception();
+    private HttpResponse<String> answer(HttpRequest request) throws InterruptedException {
+        // The timeout of a request ends with the headers of the answer; its body may stall, too.
+        CompletableFuture<HttpResponse<String>> answer = http.sendAsync(request, HttpResponse.BodyHandlers.ofString());
+        try {
+            return answer.get(TIMEOUT.toMillis(), TimeUnit.MILLISECONDS);
+        } catch (ExecutionException e) {
+            throw Failure.connectionLost("cannot obtain a token from " + url + ": " + e.getCause());
+        } catch (TimeoutException e) {
+            throw Failure.connectionLost("no answer from " + url);
+        } finally {
+            answer.cancel(true);
+        }
+    }
+
+    /** What JSON says; null for what is not JSON, or of another form. */
+    private static <T> @Nullable T read(String body, Class<T> type) {
+        try {
+            return JsonText.read(body, type);
+        } catch (IllegalArgumentException e) {
+            return null;
+        }
+    }
+
+    /**
+     * What an answer without a token means. Only what the endpoint itself says is final: anything else may come from
+     * a proxy, and pass.
+     */
+    private InterlockException refusal(int status, String body) {
+        if (status == 404) {
+            return new Failure(ClientCodes.INVALID_OPTIONS,
+                    url + " answers 404: there is no token endpoint; check the URL", false).exception();
+        }
+        boolean isFinal = status == 400 || status == 401 || status == 403;
+        Refused refused = isFinal ? read(body, Refused.class) : null;
+        if (refused != null && refused.error != null) {
+            return new Failure(ErrorCodes.UNAUTHORIZED,
+                    url + " refuses the client: " + JsonText.shortened(body), false).exception();
+        }
+        return Failure.connectionLost("cannot obtain a token: " + url + " answers " + status);
     }
 }

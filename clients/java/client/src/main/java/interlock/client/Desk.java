@@ -70,51 +70,50 @@ final class Desk {
     }
 
     void beginCall(Work work) {
-        boolean isTaken;
+        RetryableException refusal;
         synchronized (this) {
             // A running call waits for those that it has caused in its transaction: were they to wait for its
             // place, or to be left when the member stops, neither would ever end. The transaction of a task is
             // not known, so while there are tasks any may be one of those.
             work.isNested = work.transactionId != null && transactions.containsKey(work.transactionId);
-            if (isDraining && !work.isNested && tasks == 0) {
-                return;
-            }
-            isTaken = take(work);
-            if (isTaken && !work.isNested && !places.take(work)) {
+            boolean isStopping = isDraining && !work.isNested && tasks == 0;
+            refusal = take(work, isStopping);
+            if (refusal == null && !work.isNested && !places.take(work)) {
                 return;
             }
         }
-        begin(work, isTaken);
+        begin(work, refusal);
     }
 
     void beginTask(Work work) {
-        boolean isTaken;
+        RetryableException refusal;
         synchronized (this) {
-            if (isDraining) {
-                return;
-            }
-            isTaken = take(work);
-            if (isTaken) {
+            refusal = take(work, isDraining);
+            if (refusal == null) {
                 tasks++;
                 if (!taskPlaces.take(work)) {
                     return;
                 }
             }
         }
-        begin(work, isTaken);
+        begin(work, refusal);
     }
 
-    private boolean take(Work work) {
+    /** Counts one more, unless this member is stopping or there are too many: returns why it is refused. */
+    private @Nullable RetryableException take(Work work, boolean isStopping) {
+        if (isStopping) {
+            return new StoppingException();
+        }
         if (working.size() >= WORK_MAX) {
-            return false;
+            return new RetryableException("this member already has " + WORK_MAX + " calls in flight");
         }
         working.put(work.requestId, work);
-        return true;
+        return null;
     }
 
-    private void begin(Work work, boolean isTaken) {
-        if (!isTaken) {
-            work.stream.send(work.failed(new RetryableException("this member already has " + WORK_MAX + " calls in flight")));
+    private void begin(Work work, @Nullable RetryableException refusal) {
+        if (refusal != null) {
+            work.stream.send(work.failed(refusal, true));
             return;
         }
         boolean isWaking;
@@ -254,7 +253,7 @@ final class Desk {
                 work.stream.checkSize(answer);
                 work.stream.send(answer);
                 return;
-            } catch (RuntimeException e) {
+            } catch (RuntimeException | Error e) {
                 failed = e;
             }
         }
@@ -263,7 +262,18 @@ final class Desk {
         } else {
             about(LOG.atError(), work).setCause(failed).log("a handler failed");
         }
-        work.stream.send(work.failed(failed));
+        work.stream.send(failed(work, failed));
+    }
+
+    private static CloudEvent failed(Work work, Throwable failure) {
+        CloudEvent answer = work.failed(failure, true);
+        try {
+            work.stream.checkSize(answer);
+            return answer;
+        } catch (InvalidRequestException tooLarge) {
+            // That it failed matters more than the warnings.
+            return work.failed(failure, false);
+        }
     }
 
     private static LoggingEventBuilder about(LoggingEventBuilder line, Work work) {
@@ -340,9 +350,13 @@ final class Desk {
         }
     }
 
-    /** Takes nothing more, and waits until everything is done, for that long at most. */
-    synchronized void drain(Duration patience) throws InterruptedException {
+    /** Takes nothing more. */
+    synchronized void stopTaking() {
         isDraining = true;
+    }
+
+    /** Waits until everything is done, for that long at most. */
+    synchronized void drain(Duration patience) throws InterruptedException {
         long deadline = System.nanoTime() + patience.toNanos();
         while (!working.isEmpty()) {
             long rest = deadline - System.nanoTime();

@@ -31,6 +31,7 @@ final class Envelope {
     static final String TASK = "TaskCalculationRequest";
     static final String TASK_RESPONSE = "TaskCalculationResponse";
     static final String TASK_CANCEL = "TaskCancelEvent";
+    static final String DRAIN = "WorkerDrainRequest";
 
     private static final String SOURCE = "interlock-java";
 
@@ -53,6 +54,7 @@ final class Envelope {
     }
 
     static void set(CloudEvent.Builder event, String name, String value) {
+        Texts.checkWhole(value, "the attribute " + name);
         event.putAttributes(name, CloudEventAttributeValue.newBuilder().setCeString(value).build());
     }
 

@@ -39,6 +39,8 @@ final class EventStream {
     final CompletableFuture<InterlockException> ended = new CompletableFuture<>();
     /** The greeting of a member. */
     final CompletableFuture<CloudEvent> greeting = new CompletableFuture<>();
+    /** The id of the member that has joined on it; empty before. */
+    volatile String memberId = "";
 
     private final ClientCall<CloudEvent, CloudEvent> call;
     private final Settings settings;

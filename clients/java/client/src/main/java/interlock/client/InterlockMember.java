@@ -1,6 +1,5 @@
 package interlock.client;
 
-import com.fasterxml.jackson.databind.JsonNode;
 import interlock.client.api.CalculationMemberJoinEvent;
 import interlock.client.api.TaskCancelEvent;
 import interlock.client.cloudevents.CloudEvent;
@@ -12,6 +11,8 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -33,6 +34,9 @@ import org.slf4j.LoggerFactory;
 public final class InterlockMember extends Session implements AutoCloseable {
 
     private static final Logger LOG = LoggerFactory.getLogger(InterlockMember.class);
+
+    /** How long a member that stops waits until the server has taken note of it. */
+    private static final Duration DRAIN_NOTICE_TIMEOUT = Duration.ofSeconds(2);
 
     private final Connection connection;
     private final Desk desk;
@@ -187,9 +191,9 @@ public final class InterlockMember extends Session implements AutoCloseable {
     }
 
     /**
-     * Finishes running calls, for that long at most, gives up those that still run then, and disconnects.
-     * Calls that arrive meanwhile are not begun; for the server they end with the stream, as
-     * disconnected, which is retryable.
+     * Tells the server that this member takes no more calls, finishes the running ones, for that long at most, gives
+     * up those that still run then, and disconnects. Calls that arrive nevertheless are answered at once with the
+     * retryable failure MEMBER_STOPPING.
      */
     public void stop(Duration patience) {
         boolean isJoined;
@@ -199,7 +203,10 @@ public final class InterlockMember extends Session implements AutoCloseable {
         }
         try {
             long begun = System.nanoTime();
+            desk.stopTaking();
+            CompletableFuture<?> noticed = noticeDraining(patience);
             desk.drain(patience);
+            noticed.handle((answer, failure) -> answer).get();
             long rest = patience.toNanos() - (System.nanoTime() - begun);
             connection.close(Duration.ofNanos(Math.max(0, rest)));
             desk.giveUpAll();
@@ -212,6 +219,28 @@ public final class InterlockMember extends Session implements AutoCloseable {
         } catch (ExecutionException impossible) {
             throw new IllegalStateException(impossible);
         }
+    }
+
+    /**
+     * Tells the server to send no more calls. Completed when it has taken note of that, or has not for too long: then
+     * calls may still come, and are answered.
+     */
+    private CompletableFuture<?> noticeDraining(Duration patience) {
+        EventStream stream = connection.open();
+        if (stream == null || stream.memberId.isEmpty() || patience.isZero() || patience.isNegative()) {
+            return CompletableFuture.completedFuture(null);
+        }
+        // Not in the lane of the stream, whose places may be taken for longer than this waits.
+        Lane lane = new Lane(1, null);
+        SingleExchange exchange =
+                new SingleExchange(Envelope.of(Envelope.DRAIN, Map.of("workerId", stream.memberId)).build(), lane);
+        stream.submit(exchange);
+        long most = Math.min(patience.toMillis(), DRAIN_NOTICE_TIMEOUT.toMillis());
+        return exchange.answer.orTimeout(most, TimeUnit.MILLISECONDS).whenComplete((answer, failure) -> {
+            if (failure instanceof TimeoutException) {
+                stream.giveUp(exchange);
+            }
+        });
     }
 
     /** Opens a stream whenever there is none. */
@@ -245,8 +274,8 @@ public final class InterlockMember extends Session implements AutoCloseable {
         stream.send(Envelope.of(Envelope.JOIN, announcement()).build());
         String greeting = Envelope.data(Connection.awaitGreeting(stream));
         Failure.check(greeting);
-        JsonNode member = Json.raw(greeting).node().path("memberId");
-        LOG.atInfo().addKeyValue("target", connection.settings.target).addKeyValue("member", member.asText()).log("joined");
+        stream.memberId = Json.raw(greeting).node().path("memberId").asText();
+        LOG.atInfo().addKeyValue("target", connection.settings.target).addKeyValue("member", stream.memberId).log("joined");
     }
 
     /** What the server has to know of this member. */

@@ -30,6 +30,9 @@ public final class Json {
     /**
      * Encodes a value: a map, a list, a record, a Jackson tree, or whatever Jackson can write. A text
      * becomes a JSON text; see {@link #parse} for JSON that is a text already.
+     *
+     * @throws IllegalArgumentException if it cannot be encoded: among others a number that is not finite, such as
+     *         NaN, and a text with half of a character (a lone surrogate)
      */
     public static Json of(Object value) {
         return of(value, JsonText.MAPPER);
@@ -41,10 +44,10 @@ public final class Json {
             return json;
         }
         try {
-            return new Json(mapper.writeValueAsString(value));
+            String text = JsonText.unquoting(mapper).writeValueAsString(value);
+            return new Json(JsonText.checked(text, value));
         } catch (JsonProcessingException e) {
-            throw new IllegalArgumentException("cannot encode a " + value.getClass().getName() + " as JSON: "
-                    + e.getOriginalMessage(), e);
+            throw JsonText.unencodable(value, e.getOriginalMessage(), e);
         }
     }
 

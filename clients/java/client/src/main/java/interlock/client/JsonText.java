@@ -8,6 +8,7 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.core.JsonToken;
 import com.fasterxml.jackson.core.StreamReadConstraints;
 import com.fasterxml.jackson.core.io.JsonStringEncoder;
+import com.fasterxml.jackson.core.json.JsonWriteFeature;
 import com.fasterxml.jackson.core.type.TypeReference;
 import com.fasterxml.jackson.databind.DeserializationContext;
 import com.fasterxml.jackson.databind.DeserializationFeature;
@@ -27,6 +28,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.fasterxml.jackson.datatype.jsr310.JavaTimeModule;
 import java.io.IOException;
 import java.io.StringWriter;
+import org.jspecify.annotations.Nullable;
 
 /** How JSON is read and written: no number passes through a binary float. */
 final class JsonText {
@@ -46,7 +48,7 @@ final class JsonText {
     private static final ObjectMapper PAYLOADS =
             settings(JsonMapper.builder(FACTORY)).defaultPropertyInclusion(
                     JsonInclude.Value.construct(JsonInclude.Include.NON_NULL, JsonInclude.Include.ALWAYS)).build();
-    private static final ObjectWriter WRITER = PAYLOADS.writer();
+    private static final ObjectWriter WRITER = unquoting(PAYLOADS);
 
     /** The attribute with the text that is being read. */
     private static final Object SOURCE = new Object();
@@ -62,16 +64,34 @@ final class JsonText {
                 .disable(JsonNodeFeature.STRIP_TRAILING_BIGDECIMAL_ZEROES);
     }
 
+    /** A writer to which NaN is no text; it writes what is not JSON then, and that is refused. */
+    static ObjectWriter unquoting(ObjectMapper mapper) {
+        return mapper.writer().without(JsonWriteFeature.WRITE_NAN_AS_STRINGS);
+    }
+
     /** Encodes the payload of an event; absent members are left out. */
     static String write(Object payload) {
         if (payload instanceof Json json) {
-            return json.text();
+            return checked(json.text(), payload);
         }
         try {
-            return WRITER.writeValueAsString(payload);
+            return checked(WRITER.writeValueAsString(payload), payload);
         } catch (JsonProcessingException e) {
-            throw new IllegalArgumentException("cannot encode a " + payload.getClass().getName() + " as JSON: "
-                    + e.getOriginalMessage(), e);
+            throw unencodable(payload, e.getOriginalMessage(), e);
+        }
+    }
+
+    static IllegalArgumentException unencodable(Object value, @Nullable String why, Throwable cause) {
+        return new IllegalArgumentException("cannot encode a " + value.getClass().getName() + " as JSON: " + why, cause);
+    }
+
+    /** Returns the JSON of a value if it is such that others can read it. */
+    static String checked(String text, Object value) {
+        try {
+            Texts.checkJson(text);
+            return text;
+        } catch (IllegalArgumentException e) {
+            throw unencodable(value, e.getMessage(), e);
         }
     }
 

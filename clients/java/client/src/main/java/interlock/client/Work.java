@@ -3,6 +3,7 @@ package interlock.client;
 import interlock.client.api.TaskCalculationRequest;
 import interlock.client.cloudevents.CloudEvent;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
@@ -137,26 +138,31 @@ final class Work {
         payload.put("output", JsonText.object(output == null ? Map.of() : output, "the output of an action"));
     }
 
-    /** The answer that it failed. */
-    CloudEvent failed(Throwable failure) {
+    /** The answer that it failed. One with warnings may be too large to be sent. */
+    CloudEvent failed(Throwable failure, boolean hasWarnings) {
         String message = failure.getMessage() == null ? failure.toString() : failure.getMessage();
         if (!(failure instanceof RejectedException) && !(failure instanceof InterlockException)) {
             message = failure.toString();
         }
         Map<String, Object> error = new LinkedHashMap<>();
-        if (kind != Kind.ACTION) {
+        if (failure instanceof StoppingException) {
+            error.put("code", StoppingException.CODE);
+        } else if (kind != Kind.ACTION) {
             error.put("code", "CLIENT_ERROR");
         } else if (failure instanceof RejectedException rejected && rejected.code() != null) {
-            error.put("code", rejected.code());
+            error.put("code", Texts.bounded(rejected.code(), Texts.FAILURE_BYTES_MAX));
         } else if (failure instanceof InterlockException refused) {
             error.put("code", refused.code());
         }
-        error.put("message", message);
+        error.put("message", Texts.bounded(message, Texts.FAILURE_BYTES_MAX));
         if (failure instanceof RetryableException || failure instanceof InterlockException known && known.isRetryable()) {
             error.put("retryable", true);
         }
         Map<String, Object> payload = begun(false);
         payload.put("error", error);
+        if (!hasWarnings) {
+            payload.remove("warnings");
+        }
         return answer(payload);
     }
 
@@ -167,8 +173,9 @@ final class Work {
             payload.put("entityId", call().entityId());
         }
         payload.put("success", isSuccess);
-        if (!context.warnings().isEmpty()) {
-            payload.put("warnings", context.warnings());
+        List<String> warnings = context.warnings();
+        if (!warnings.isEmpty()) {
+            payload.put("warnings", warnings);
         }
         return payload;
     }

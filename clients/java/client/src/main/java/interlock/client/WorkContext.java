@@ -13,6 +13,8 @@ public abstract class WorkContext extends Session {
     private final String name;
     private final CallerIdentity caller;
     private final List<String> warnings = new ArrayList<>();
+    /** How many warnings were too many; guarded by them. */
+    private int dropped;
     private volatile boolean isCancelled;
 
     WorkContext(Asker asker, String name, CallerIdentity caller) {
@@ -31,10 +33,18 @@ public abstract class WorkContext extends Session {
         return caller;
     }
 
-    /** Adds a warning to what the caller gets, whether the call succeeds or not. */
+    /**
+     * Adds a warning to what the caller gets, whether the call succeeds or not. Of one call 1,000 warnings are kept,
+     * and 4 KiB of each.
+     */
     public void warn(String warning) {
+        String text = Texts.bounded(warning, Texts.WARNING_BYTES_MAX);
         synchronized (warnings) {
-            warnings.add(warning);
+            if (warnings.size() < Texts.WARNINGS_MAX) {
+                warnings.add(text);
+            } else {
+                dropped++;
+            }
         }
     }
 
@@ -52,7 +62,11 @@ public abstract class WorkContext extends Session {
 
     List<String> warnings() {
         synchronized (warnings) {
-            return List.copyOf(warnings);
+            List<String> all = new ArrayList<>(warnings);
+            if (dropped > 0) { // the last place says so
+                all.set(all.size() - 1, (dropped + 1) + " more warnings were left out");
+            }
+            return all;
         }
     }
 }

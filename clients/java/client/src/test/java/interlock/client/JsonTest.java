@@ -5,19 +5,27 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.fasterxml.jackson.core.json.JsonWriteFeature;
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.json.JsonMapper;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import interlock.client.api.DataFormat;
 import interlock.client.api.EntityCreateRequest;
 import interlock.client.api.ModelSpec;
 import interlock.client.api.NewEntity;
 import java.math.BigDecimal;
+import java.nio.charset.StandardCharsets;
 import java.time.Instant;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 class JsonTest {
@@ -86,6 +94,58 @@ class JsonTest {
     @ValueSource(strings = {"", "{", "{} {}", "nul", "[1,]", "01"})
     void whatIsNotJsonIsRefused(String text) {
         assertThrows(IllegalArgumentException.class, () -> Json.parse(text));
+    }
+
+    record Measured(double value) {}
+
+    static Stream<Object> notFinite() {
+        return Stream.of(Double.NaN, Double.POSITIVE_INFINITY, Float.NaN, Float.NEGATIVE_INFINITY, new double[] {1, Double.NaN},
+                new float[] {Float.POSITIVE_INFINITY}, List.of("N", Double.NaN), Map.of("\"", Double.NaN), new Measured(Double.NaN),
+                JsonNodeFactory.instance.numberNode(Double.NaN), Json.parse("{}").objectNode().put("n", Double.NEGATIVE_INFINITY));
+    }
+
+    @ParameterizedTest
+    @MethodSource("notFinite")
+    void aNumberThatIsNotFiniteIsNoJson(Object value) {
+        for (Executable encoding : List.<Executable>of(() -> Json.of(value), () -> Json.of(value, new ObjectMapper()),
+                () -> JsonText.write(Map.of("n", value)))) {
+            IllegalArgumentException refused = assertThrows(IllegalArgumentException.class, encoding);
+            assertTrue(String.valueOf(refused.getMessage()).contains("not finite"), refused.getMessage());
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"a\ud800b", "\ud800", "\udc00\ud800", "\\\ud83d", "\ud83d\ud83d\ude00", "\ude00"})
+    void halfOfACharacterIsNoJson(String text) {
+        for (Executable encoding : List.<Executable>of(() -> Json.of(text), () -> Json.of(Map.of(text, 1)),
+                () -> Json.of(Map.of("s", text), new ObjectMapper()), () -> JsonText.write(Map.of("s", text)),
+                () -> JsonText.write(Json.parse('"' + text.replace("\\", "") + '"')),
+                () -> Json.of(text, JsonMapper.builder().enable(JsonWriteFeature.ESCAPE_NON_ASCII).build()),
+                () -> Texts.checkWhole(text, "a text"))) {
+            IllegalArgumentException refused = assertThrows(IllegalArgumentException.class, encoding);
+            assertTrue(String.valueOf(refused.getMessage()).contains("lone surrogate U+D"), refused.getMessage());
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"😀", "\\ud83d\\ude00", "\\\\ud800", "NaN \\\"Infinity", "é\\n\\\\", "\\u0041"})
+    void aWholeCharacterIsJson(String escaped) {
+        String text = "{\"N" + escaped + "\":[\"" + escaped + "\",1E5]}";
+        assertEquals(text, JsonText.write(Json.parse(text)));
+        assertEquals(Json.parse(text).node(), Json.of(Json.parse(text).node()).node());
+    }
+
+    @Test
+    void aTextIsCutBetweenCharacters() {
+        for (String text : List.of("é".repeat(20), "日".repeat(20), "😀".repeat(20))) {
+            for (int size = 8; size < 24; size++) {
+                String cut = Texts.bounded(text, size);
+                assertTrue(cut.getBytes(StandardCharsets.UTF_8).length <= size && cut.endsWith("…"), cut);
+                Texts.checkWhole(cut, "it");
+            }
+        }
+        assertEquals("a\ufffdb\ufffd", Texts.bounded("a\ud800b\udc00", 20));
+        assertEquals("short", Texts.bounded("short", 5));
     }
 
     @Test

@@ -120,6 +120,76 @@ class MemberTest {
     }
 
     @Test
+    void aResultThatJsonCannotExpressFailsTheTransition() {
+        Queue<Object> results = new ConcurrentLinkedQueue<>(List.of(Map.of("weight", Double.NaN), Map.of("weight", Float.POSITIVE_INFINITY),
+                Map.of("sku", "a\ud800b"), Json.parse("{\"sku\":\"a\\ud800b\"}")));
+        member.processor("price", (entity, context) -> results.poll());
+        member.start();
+        Parcels.prepare(member, Parcels.processor("price"));
+        for (String text : List.of("not finite", "not finite", "lone surrogate U+D800", "lone surrogate U+D800")) {
+            WorkflowFailedException failed = assertThrows(WorkflowFailedException.class, () -> Parcels.created(member));
+            assertTrue(failed.getMessage().contains(text), failed.getMessage());
+        }
+        for (Object odd : List.of(Double.NaN, "a\ud800b")) {
+            assertThrows(IllegalArgumentException.class, () -> member.entities().create(PARCEL, Map.of("note", odd)));
+        }
+        assertThrows(IllegalArgumentException.class,
+                () -> member.entities().create(PARCEL, Map.of("sku", "A"), RequestOption.idempotencyKey("k\ud800")));
+        assertEquals("DONE", Parcels.created(member).state());
+    }
+
+    @Test
+    void halfOfACharacterInAFailureOrAWarningIsReplaced() {
+        member.processor("price", (entity, context) -> {
+            context.warn("warned \ud800!");
+            if (entity.document().path("sku").asText().equals("good")) {
+                return null;
+            }
+            throw new RejectedException("odd \ud83d!");
+        });
+        member.start();
+        Parcels.prepare(member, Parcels.processor("price"));
+        WorkflowFailedException failed = assertThrows(WorkflowFailedException.class, () -> Parcels.created(member));
+        assertTrue(failed.getMessage().contains("odd \ufffd!"), failed.getMessage());
+        Written written = member.entities().create(PARCEL, Map.of("sku", "good"));
+        assertTrue(written.warnings().stream().anyMatch(text -> text.contains("warned \ufffd!")), written.toString());
+    }
+
+    @Test
+    void aFailureAndWarningsOfAnySizeFailTheCallAlone() throws Exception {
+        String large = "é\u0001".repeat(6 << 20);
+        CountDownLatch began = new CountDownLatch(1);
+        CountDownLatch gate = new CountDownLatch(1);
+        member.processor("price", (entity, context) -> {
+            String sku = entity.document().path("sku").asText();
+            if (sku.equals("slow")) {
+                began.countDown();
+                gate.await();
+                return null;
+            }
+            for (int i = 0; i < 3000 && sku.equals("warned"); i++) {
+                context.warn(large.substring(0, 1 << 15));
+            }
+            throw new RejectedException(large);
+        });
+        member.action("charge", (input, task) -> {
+            throw new RejectedException(large, large);
+        });
+        member.start();
+        Parcels.prepare(member, Parcels.processor("price"));
+        CompletableFuture<Written> slow = member.entities().createAsync(PARCEL, Map.of("sku", "slow"));
+        assertTrue(began.await(20, TimeUnit.SECONDS));
+        for (String sku : List.of("large", "warned")) {
+            WorkflowFailedException failed =
+                    assertThrows(WorkflowFailedException.class, () -> member.entities().create(PARCEL, Map.of("sku", sku)));
+            assertTrue(failed.getMessage().contains("é"));
+        }
+        assertTrue(invoked("charge").task().error().message().startsWith("é"));
+        gate.countDown();
+        slow.get(20, TimeUnit.SECONDS); // it was on the same stream
+    }
+
+    @Test
     void aRetryableFailureIsRetriedUnderTheSameKey() {
         List<String> keys = new ArrayList<>();
         member.processor("price", (entity, context) -> {

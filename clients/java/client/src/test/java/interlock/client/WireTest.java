@@ -33,7 +33,10 @@ import java.time.Duration;
 import java.util.Base64;
 import java.util.List;
 import java.util.Map;
+import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
@@ -160,6 +163,57 @@ class WireTest {
             assertEquals(trace, span.getTraceId());
             assertEquals("price", span.getAttributes().get(AttributeKey.stringKey("interlock.name")));
         }
+    }
+
+    @Test
+    void aMemberThatStopsSaysSoAndAnswersWhatComesNevertheless() throws Exception {
+        CountDownLatch began = new CountDownLatch(1);
+        CountDownLatch refused = new CountDownLatch(2);
+        Queue<String> drains = new ConcurrentLinkedQueue<>();
+        Queue<String> answers = new ConcurrentLinkedQueue<>();
+        Function<CloudEvent, List<CloudEvent>> script = event -> {
+            if (event.getType().equals(Envelope.JOIN)) {
+                return List.of(event(Envelope.GREETING, "{\"success\":true,\"memberId\":\"m-1\"}", "x", "y"), call("first"));
+            }
+            if (event.getType().equals("WorkerDrainRequest")) {
+                drains.add(event.getTextData());
+                return List.of(call("late"), event(Envelope.TASK, "{\"requestId\":\"task\",\"taskId\":\"t\",\"name\":\"charge\"}",
+                        "x", "y")); // and no answer to the request itself
+            }
+            if (event.getType().endsWith("CalculationResponse")) {
+                answers.add(event.getTextData());
+                refused.countDown();
+            }
+            return List.of();
+        };
+        try (Recorder recorder = new Recorder(script);
+                InterlockMember member = InterlockMember.builder(recorder.target()).build()) {
+            member.detachedProcessor("price", context -> {
+                began.countDown();
+                refused.await();
+                return Map.of("sku", "done");
+            });
+            member.start();
+            assertTrue(began.await(20, TimeUnit.SECONDS));
+            long stopping = System.nanoTime();
+            member.close();
+            assertTrue(System.nanoTime() - stopping < TimeUnit.SECONDS.toNanos(8));
+        }
+        assertEquals(1, drains.size());
+        assertTrue(drains.element().matches("\\{\"id\":\"[^\"]+\",\"workerId\":\"m-1\"}"), drains.element());
+        List<String> all = List.copyOf(answers);
+        assertEquals(3, all.size());
+        for (String id : List.of("late", "task")) {
+            String answer = all.get(id.equals("late") ? 0 : 1);
+            assertTrue(answer.contains("\"requestId\":\"" + id + "\"") && answer.contains("\"error\":{\"code\":\"MEMBER_STOPPING\","
+                    + "\"message\":\"the member is stopping\",\"retryable\":true}"), answer);
+        }
+        assertTrue(all.get(2).contains("\"requestId\":\"first\"") && all.get(2).contains("\"success\":true"), all.get(2));
+    }
+
+    private static CloudEvent call(String id) {
+        return event("EntityProcessorCalculationRequest",
+                "{\"requestId\":\"" + id + "\",\"entityId\":\"e\",\"processorName\":\"price\"}", "x", "y");
     }
 
     @Test

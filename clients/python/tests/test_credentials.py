@@ -1,0 +1,76 @@
+"""What a token endpoint may answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from interlock import ClientCredentials, ConnectionLost, InvalidOptions, Unauthorized
+
+
+@asynccontextmanager
+async def endpoint(answer: bytes) -> AsyncIterator[str]:
+    """Run an endpoint that always says the same; its address."""
+
+    async def say(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"grant_type=client_credentials")
+        writer.write(answer)
+        await writer.drain()
+        writer.close()
+
+    running = await asyncio.start_server(say, "127.0.0.1")
+    async with running:
+        yield f"http://127.0.0.1:{running.sockets[0].getsockname()[1]}/token"
+
+
+def http(status: str, body: str, *, missing: int = 0) -> bytes:
+    return f"HTTP/1.1 {status}\r\ncontent-length: {len(body) + missing}\r\n\r\n{body}".encode()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"",
+        b"garbage\r\n\r\n",
+        http("200 OK", '{"access_token"', missing=100),
+        http("200 OK", "<html>maintenance</html>"),
+        http("200 OK", "[]"),
+        http("200 OK", "{}"),
+        http("200 OK", '{"access_token": "a\\nb", "expires_in": 300}'),
+        http("200 OK", '{"access_token": "a", "expires_in": "soon"}'),
+        http("200 OK", '{"access_token": "a", "expires_in": NaN}'),
+        http("200 OK", "[" * 100_000),
+        http("400 Bad Request", "<html>no</html>"),
+        http("401 Unauthorized", '{"error": "inval', missing=100),
+        http("429 Too Many Requests", ""),
+        http("502 Bad Gateway", "<html>no</html>"),
+    ],
+)
+async def test_what_is_no_answer_of_an_endpoint_is_worth_another_try(answer: bytes) -> None:
+    async with endpoint(answer) as url:
+        with pytest.raises(ConnectionLost, match=url) as caught:
+            await ClientCredentials(url, "shop", "secret")()
+    assert caught.value.retryable
+
+
+@pytest.mark.parametrize("status", ["400 Bad Request", "401 Unauthorized", "403 Forbidden"])
+async def test_a_refusal_of_the_endpoint_is_final(status: str) -> None:
+    async with endpoint(http(status, '{"error": "invalid_client"}')) as url:
+        with pytest.raises(Unauthorized, match="refuses these credentials: invalid_client"):
+            await ClientCredentials(url, "shop", "secret")()
+
+
+async def test_an_address_without_an_endpoint_is_a_mistake() -> None:
+    async with endpoint(http("404 Not Found", "<html>no</html>")) as url:
+        with pytest.raises(InvalidOptions, match="there is no token endpoint; check the address"):
+            await ClientCredentials(url, "shop", "secret")()
+    with pytest.raises(InvalidOptions, match="shop is no address"):
+        await ClientCredentials("shop", "shop", "secret")()
+
+
+async def test_a_token_that_does_not_say_how_long_it_lives_is_used_all_the_same() -> None:
+    async with endpoint(http("200 OK", '{"access_token": "a"}')) as url:
+        assert await ClientCredentials(url, "shop", "secret")() == {"authorization": "Bearer a"}

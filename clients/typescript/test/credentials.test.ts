@@ -1,0 +1,72 @@
+/** What a token endpoint may answer. */
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
+import { it } from "node:test";
+import { ConnectionLostError, clientCredentials, InvalidOptionsError } from "interlock-client";
+
+/** Asks an endpoint that always says the same for a token. */
+async function askedOf(answer: string): Promise<string> {
+  const server = createServer((socket) => {
+    socket.on("error", () => undefined);
+    socket.once("data", () => socket.end(answer));
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const tokenUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/token`;
+  try {
+    return await clientCredentials({ tokenUrl, clientId: "shop", clientSecret: "s" }).token();
+  } finally {
+    server.close();
+  }
+}
+
+function http(status: string, body: string, missing = 0): string {
+  const length = Buffer.byteLength(body) + missing;
+  return `HTTP/1.1 ${status}\r\ncontent-length: ${length}\r\nconnection: close\r\n\r\n${body}`;
+}
+
+it("what is no answer of an endpoint is worth another try", async () => {
+  for (const answer of [
+    "",
+    "garbage\r\n\r\n",
+    http("200 OK", '{"access_token"', 100),
+    http("200 OK", "<html>maintenance</html>"),
+    http("200 OK", "[]"),
+    http("200 OK", "null"),
+    http("200 OK", '{"access_token": "a\\nb", "expires_in": 300}'),
+    http("200 OK", '{"access_token": "a", "expires_in": "soon"}'),
+    http("400 Bad Request", "<html>no</html>"),
+    http("401 Unauthorized", '{"error": "invalid_client"}', 100),
+    http("429 Too Many Requests", ""),
+    http("502 Bad Gateway", "<html>no</html>"),
+  ]) {
+    await assert.rejects(askedOf(answer), (error) => {
+      assert(error instanceof ConnectionLostError, `${answer}: ${error}`);
+      assert.equal(error.retryable, true);
+      return true;
+    });
+  }
+});
+
+it("a refusal of the endpoint is final", async () => {
+  for (const status of ["400 Bad Request", "401 Unauthorized", "403 Forbidden"]) {
+    const answer = http(status, '{"error": "invalid_client"}');
+    await assert.rejects(askedOf(answer), { code: "UNAUTHORIZED", reason: /: invalid_client$/ });
+  }
+});
+
+it("an address without an endpoint is a mistake", async () => {
+  const missing = askedOf(http("404 Not Found", "<html>no</html>"));
+  await assert.rejects(missing, (error) => {
+    assert(error instanceof InvalidOptionsError);
+    assert.match(error.reason, /there is no token endpoint; check the address/);
+    return true;
+  });
+  const none = clientCredentials({ tokenUrl: "shop", clientId: "shop", clientSecret: "s" });
+  await assert.rejects(none.token(), { code: "INVALID_OPTIONS" });
+});
+
+it("a token that does not say how long it lives is used all the same", async () => {
+  assert.equal(await askedOf(http("200 OK", '{"access_token": "a"}')), "a");
+});
