@@ -65,11 +65,16 @@ impl Cluster {
         write(&self, &mut written).await;
         // What members do for what is in flight here may come to any node, which cannot open a
         // stream to this one any more.
+        if !self.is_busy() {
+            return;
+        }
         let own = self.0.storage.node();
-        for node in self.0.storage.live_nodes() {
-            if node.row != own && self.is_busy() {
-                let _ = self.link(node.row).await;
-            }
+        let nodes = self.0.storage.nodes().await.unwrap_or_default();
+        for node in nodes
+            .iter()
+            .filter(|node| node.row != own && node.is_live())
+        {
+            let _ = self.link(node.row).await;
         }
     }
 

@@ -6,6 +6,7 @@ use std::{
         Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
     },
+    time::Duration,
 };
 
 use tokio::sync::{Notify, mpsc, oneshot};
@@ -14,6 +15,9 @@ use super::{Others, Request, Response};
 use crate::clock::Timestamp;
 use crate::dispatch::Tags;
 use crate::id::{CallId, EntityId, MemberId, Tenant};
+
+/// How often a stream that ends looks whether its calls are answered.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 
 /// All connected members of all tenants. Cheap to clone.
 ///
@@ -310,6 +314,16 @@ impl Membership {
     /// Notes that a message has arrived from the member.
     pub fn saw(&self, now: Timestamp) {
         self.member.seen.store(now.micros(), Ordering::Relaxed);
+    }
+
+    /// Returns once the member has no calls to respond to, as when it is looked at now and then.
+    pub fn answered_all(&self) -> impl Future<Output = ()> + Send + use<> {
+        let member = Arc::clone(&self.member);
+        async move {
+            while !member.lock().out.is_empty() {
+                tokio::time::sleep(BETWEEN_LOOKS).await;
+            }
+        }
     }
 
     /// Whether the member has calls to respond to.

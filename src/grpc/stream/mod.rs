@@ -214,15 +214,21 @@ impl Session {
         let in_flight = self.service.services.in_flight.clone();
         in_flight.close();
         let is_member = self.membership.is_some();
-        if let Some(joined) = &self.membership {
+        let joined = self.membership.as_ref();
+        let calls = joined.map(|joined| {
             joined.tasks.drain();
-        }
+            joined.membership.answered_all()
+        });
         let done = timeout(GRACE, async {
             // A member is called as long as requests may need it.
             if is_member {
                 in_flight.wait().await;
             }
             requests.all_answered().await;
+            // Other nodes have had calls made, too.
+            if let Some(calls) = calls {
+                calls.await;
+            }
         });
         tokio::pin!(done);
         loop {
