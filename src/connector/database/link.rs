@@ -85,6 +85,18 @@ impl Link {
         }
     }
 
+    /// Executes a query of an author within a transaction that writes. A server that is `MySQL`
+    /// cannot keep one statement of it from writing.
+    pub(super) async fn read_within(&mut self, statement: &Statement) -> Result<Done, Fault> {
+        if let Self::Mysql(link) = self {
+            return link.run(statement).await;
+        }
+        self.begin_reading().await?;
+        let done = self.run(statement).await;
+        self.end_reading().await?;
+        done
+    }
+
     /// Has what is executed write nothing. In `PostgreSQL` a query cannot, since it is executed
     /// within another one.
     pub(super) async fn begin_reading(&mut self) -> Result<(), Fault> {

@@ -297,13 +297,7 @@ fn failed(request: &Request<'_>, fault: Fault) -> CallFailed {
 
 async fn execute(link: &mut Link, plan: &Plan, compute: &Compute<'_>) -> Result<String, Fault> {
     match plan {
-        Plan::Read(statement) => {
-            let mut rows = link.run(statement).await?.rows.all;
-            if rows.len() == 1 {
-                return Ok(rows.remove(0));
-            }
-            Ok(format!("[{}]", rows.join(",")))
-        }
+        Plan::Read(statement) => Ok(read(link.run(statement).await?)),
         Plan::Write(write) => {
             let mut first: Option<Done> = None;
             let mut affected = 0;
@@ -317,6 +311,15 @@ async fn execute(link: &mut Link, plan: &Plan, compute: &Compute<'_>) -> Result<
         }
         Plan::Computed(computed) => compute_and_update(link, computed, compute).await,
     }
+}
+
+/// The row that was read, or a list of them.
+fn read(done: Done) -> String {
+    let mut rows = done.rows.all;
+    if rows.len() == 1 {
+        return rows.remove(0);
+    }
+    format!("[{}]", rows.join(","))
 }
 
 fn check_one(is_of_one: bool, affected: u64) -> Result<(), Fault> {

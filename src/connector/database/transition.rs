@@ -9,6 +9,7 @@ use super::{
     Compute, Databases, PAUSE_FIRST, PAUSE_MAX, execute, failed,
     link::{Fault, Link},
     plan::Plan,
+    read,
     statement::{Dialect, Kind, Statement},
     value::Value,
 };
@@ -146,7 +147,14 @@ impl RowTransaction {
         let request = Request::parse(request).map_err(CallFailed::failed)?;
         let plan = Plan::of(&request, self.held.database().place.dialect());
         let plan = plan.map_err(|reason| failed(&request, Fault::Refused(reason)))?;
-        let done = execute(&mut self.link, &plan, compute).await;
+        let done = match &plan {
+            Plan::Read(statement) if statement.is_foreign => {
+                self.link.read_within(statement).await.map(read)
+            }
+            Plan::Read(_) | Plan::Write(_) | Plan::Computed(_) => {
+                execute(&mut self.link, &plan, compute).await
+            }
+        };
         let done = done.map_err(|fault| failed(&request, fault));
         match done {
             Ok(result) => Ok(self.held.scrub().result(result.into())),

@@ -15,7 +15,9 @@ use super::{MIGRATIONS, MODE, lock, pages, place};
 use crate::clock::Timestamp;
 use crate::entity::Sequence;
 use crate::id::TransactionId;
-use crate::storage::port::{Copied, CopyError, DatabaseLocation, Newest, Progress, Settings};
+use crate::storage::port::{
+    Cause, Copied, CopyError, DatabaseLocation, Newest, Progress, Settings,
+};
 use crate::storage::rows::{is_damage, is_foreign};
 
 const INTO: &str = include_str!("sql/copy_into.sql");
@@ -48,14 +50,14 @@ pub(in crate::storage) async fn back_up(
     if to.exists() {
         return Err(CopyError::Exists(to.to_owned()));
     }
-    let partial = beside(to, "partial");
-    copy(from, &partial, progress).await?;
-    let newest = newest(&partial).await?;
+    let partial = Partial::beside(to);
+    let copied = copy(from, &partial.0, progress).await;
+    copied.map_err(|error| naming(to, error))?;
+    let newest = newest(&partial.0).await?;
     if to.exists() {
-        let _ = fs::remove_file(&partial);
         return Err(CopyError::Exists(to.to_owned()));
     }
-    placed(&partial, to, newest)
+    placed(&partial.0, to, newest)
 }
 
 /// Puts a copy in the place of the database. What is there is kept under another name, which is
@@ -78,19 +80,50 @@ pub(in crate::storage) async fn restore(
     if to.exists() && !replace {
         return Err(CopyError::Replaces(to.clone()));
     }
-    let partial = beside(to, "partial");
-    copy(from, &partial, progress).await?;
-    let newest = match prepare(&partial, from, now).await {
-        Ok(newest) => newest,
-        Err(error) => {
-            // It is as large as the database. Why it is not used matters more than whether it is
-            // left.
-            let _ = fs::remove_file(&partial);
-            return Err(error);
-        }
-    };
+    let partial = Partial::beside(to);
+    let copied = copy(from, &partial.0, progress).await;
+    copied.map_err(|error| naming(to, error))?;
+    let newest = prepare(&partial.0, from, now).await;
+    let newest = newest.map_err(|error| naming(to, error))?;
     let kept = put_aside(to, now)?;
-    Ok((placed(&partial, to, newest)?, kept))
+    Ok((placed(&partial.0, to, newest)?, kept))
+}
+
+/// An unfinished copy, of which nothing is left if it is not placed: it is as large as the database.
+struct Partial(PathBuf);
+
+impl Partial {
+    /// One that was interrupted earlier is removed: with its journal, `SQLite` would undo in this one
+    /// what it did in that.
+    fn beside(to: &Path) -> Self {
+        let partial = Self(beside(to, "partial"));
+        partial.remove();
+        partial
+    }
+
+    /// Why a copy is not used matters more than whether it is left.
+    fn remove(&self) {
+        let _ = fs::remove_file(&self.0);
+        let mut journal = self.0.clone().into_os_string();
+        journal.push("-journal");
+        let _ = fs::remove_file(journal);
+    }
+}
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        self.remove();
+    }
+}
+
+/// An error that says which file there was no room for.
+fn naming(path: &Path, error: CopyError) -> CopyError {
+    match error {
+        CopyError::Database(failure) if failure.cause() == Cause::Full => {
+            unusable(path)(io::ErrorKind::StorageFull.into())
+        }
+        other => other,
+    }
 }
 
 /// Where the database is.
@@ -127,12 +160,8 @@ fn beside(path: &Path, added: &str) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// Copies what one read sees. A copy that was interrupted earlier is overwritten.
+/// Copies what one read sees into a new file.
 async fn copy(from: &Path, to: &Path, progress: Progress<'_>) -> Result<(), CopyError> {
-    match fs::remove_file(to) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
-        Ok(()) | Err(_) => {}
-    }
     let mut source = read_only(from).connect().await?;
     check_is_ours(from, &mut source).await?;
     let bytes: i64 = sqlx::query_scalar(BYTES).fetch_one(&mut source).await?;
@@ -160,10 +189,7 @@ async fn copy(from: &Path, to: &Path, progress: Progress<'_>) -> Result<(), Copy
             }
         }
     };
-    if let Err(error) = copied {
-        let _ = fs::remove_file(to);
-        return Err(unreadable(from, error));
-    }
+    copied.map_err(|error| unreadable(from, error))?;
     source.close().await?;
     fs::set_permissions(to, fs::metadata(from)?.permissions())?;
     Ok(())
