@@ -323,9 +323,7 @@ async fn serve(
     keep_up(tls, &telemetry, &tasks, &stop);
     let served = tokio::spawn(serving.run(listeners, stop.clone()));
     let outcome = until_stopped(served, node, stop).await;
-    if let Some(cluster) = links {
-        cluster.end();
-    }
+    links.inspect(Cluster::end);
     // First the streams, which still commit; then the committer, which answers what is waiting.
     tasks.close();
     let _ = timeout(GRACE_OF_STREAMS, tasks.wait()).await;

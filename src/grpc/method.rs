@@ -62,7 +62,7 @@ impl Method {
         service: &Service,
         request: Request<Frame>,
     ) -> Result<Response<Frame>, Status> {
-        let (taken, cx) = self.take(service, request).await?;
+        let (taken, cx) = self.take(service, request)?;
         let Taken {
             route,
             event,
@@ -92,7 +92,7 @@ impl Method {
         service: &Service,
         request: Request<Frame>,
     ) -> Result<Response<Answered>, Status> {
-        let (Taken { route, event, .. }, cx) = self.take(service, request).await?;
+        let (Taken { route, event, .. }, cx) = self.take(service, request)?;
         let id = event.id.clone();
         let one = |event: Event| stream::once(async { Ok(event.into()) }).boxed();
         let answered = match dispatch(cx.clone(), event).await {
@@ -124,7 +124,7 @@ impl Method {
     }
 
     /// Reads a request and checks whether this method accepts it.
-    async fn take(
+    fn take(
         self,
         service: &Service,
         mut request: Request<Frame>,

@@ -337,11 +337,14 @@ fn marked(set: Template) -> Template {
     let Template::Object(members) = set else {
         return set;
     };
-    let members = members.into_iter().map(|(name, value)| match value {
-        Template::Cel(_) | Template::Body => {
-            (name, Template::Object(vec![("$value".into(), value)]))
-        }
-        other => (name, other),
+    let members = members.into_iter().map(|(name, value)| {
+        let is_known_later = matches!(value, Template::Cel(_) | Template::Body);
+        let value = if is_known_later {
+            Template::Object(vec![("$value".into(), value)])
+        } else {
+            value
+        };
+        (name, value)
     });
     Template::Object(members.collect())
 }

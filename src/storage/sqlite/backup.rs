@@ -118,12 +118,12 @@ impl Drop for Partial {
 
 /// An error that says which file there was no room for.
 fn naming(path: &Path, error: CopyError) -> CopyError {
-    match error {
-        CopyError::Database(failure) if failure.cause() == Cause::Full => {
-            unusable(path)(io::ErrorKind::StorageFull.into())
-        }
-        other => other,
+    if let CopyError::Database(failure) = &error
+        && failure.cause() == Cause::Full
+    {
+        return unusable(path)(io::ErrorKind::StorageFull.into());
     }
+    error
 }
 
 /// Where the database is.
