@@ -282,6 +282,8 @@ async fn clocks_may_differ_and_nothing_else() {
         ("from the future", theirs(&with("iat", json!(seconds(60))))),
         ("no subject", theirs(&with("sub", Value::Null))),
         ("empty subject", theirs(&with("sub", json!("")))),
+        ("long subject", theirs(&with("sub", json!("x".repeat(513))))),
+        ("two lines", theirs(&with("sub", json!("a\nb")))),
         ("no text", theirs(&with("sub", json!(1)))),
         ("no list", theirs(&with("user_roles", json!("ROLE_ADMIN")))),
         ("large", theirs(&with("more", json!("x".repeat(8 << 10))))),

@@ -273,6 +273,27 @@ fn a_token_that_could_be_of_two_tenants_is_of_the_one_that_registered_first() {
 }
 
 #[test]
+fn a_provider_that_names_an_issuer_elsewhere_captures_none_of_its_tokens() {
+    let federation = federation();
+    let elsewhere = Provider {
+        well_known: "https://evil.example/.well-known/openid-configuration".into(),
+        issuers: Vec::new(),
+        ..provider("other")
+    };
+    federation.with(&elsewhere, &[("k", KEY)]);
+    let one = registered_at(&provider("one"), 1);
+    federation.with(&one, &[("k", KEY)]);
+    let token = signed(&claims(), "k", KEY);
+    assert_eq!(federation.tenant_of(&token).as_deref(), Some("one"));
+    // Nor does it while the other is invalidated.
+    federation.put(Provider {
+        is_active: false,
+        ..one
+    });
+    assert!(federation.who(&token).is_none());
+}
+
+#[test]
 fn the_tokens_of_an_invalidated_provider_are_nobody_elses() {
     let federation = federation();
     let (one, two) = (provider("one"), registered_at(&provider("two"), 1));
