@@ -383,3 +383,21 @@ async fn files_are_copied_to_a_folder_and_back_unless_others_changed_them() {
     let (_, out, _) = run(&["files", "list", "/states/", "--format", "json"]).await;
     assert_eq!(out.lines().count(), 2, "{out}");
 }
+
+#[tokio::test]
+async fn what_a_folder_cannot_have_is_refused_and_the_rest_is_pulled() {
+    let server = Server::on_disk(&[]);
+    let connection = server.connect().await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let notes = ".interlock-files.json";
+    for path in ["/a", "/a/b.json", "/z.json", &format!("/{notes}")] {
+        put(&connection, path, json!({"n": 1})).await;
+    }
+    let (code, out, err) = interlock(&server, &folder, &["files", "pull", "copy"]).await;
+    assert_eq!(code, Some(1), "{out} {err}");
+    assert!(err.contains("refused: /.interlock-files.json has"), "{err}");
+    assert!(err.contains("refused: /a/b.json cannot be"), "{err}");
+    assert!(out.contains("pulled /z.json"), "{out}");
+    let kept = fs::read_to_string(folder.path().join("copy").join(notes)).expect("the notes");
+    assert!(kept.contains("/z.json"), "{kept}");
+}

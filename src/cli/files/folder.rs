@@ -55,6 +55,19 @@ pub(super) struct Folder {
     notes: BTreeMap<String, Note>,
 }
 
+/// Whether a path is that of the notes.
+pub(super) fn is_reserved(path: &str) -> bool {
+    path.strip_prefix('/') == Some(NOTES)
+}
+
+impl Error {
+    /// Whether a folder stands where a file should, or the other way round.
+    pub(super) fn is_of_kinds(&self) -> bool {
+        let kinds = [io::ErrorKind::NotADirectory, io::ErrorKind::IsADirectory];
+        matches!(self, Self::Unusable(_, error) if kinds.contains(&error.kind()))
+    }
+}
+
 impl Folder {
     /// Opens a folder, which is made if it is not there.
     pub(super) fn open(root: PathBuf) -> Result<Self, Error> {

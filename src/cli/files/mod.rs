@@ -126,14 +126,20 @@ async fn pull(service: Service<'_>, dir: PathBuf) -> Result<(), Error> {
         let listed: Listed = client::read(item.get())?;
         let path = listed.path;
         there.push(path.clone());
-        match folder.local(&path)? {
-            Local::Same if folder.version(&path) == Some(&listed.version) => continue,
-            Local::Same | Local::Gone => {}
-            Local::Edited => {
-                eprintln!("refused: {path} was edited in the folder; push it, or move it away");
-                refused += 1;
-                continue;
+        let why = match folder.local(&path) {
+            _ if folder::is_reserved(&path) => Some("has the name of this command's own notes"),
+            Ok(Local::Same) if folder.version(&path) == Some(&listed.version) => continue,
+            Ok(Local::Same | Local::Gone) => None,
+            Ok(Local::Edited) => Some("was edited in the folder; push it, or move it away"),
+            Err(error) if error.is_of_kinds() => {
+                Some("cannot be beside a file of which the name begins its path")
             }
+            Err(error) => return Err(error.into()),
+        };
+        if let Some(why) = why {
+            eprintln!("refused: {path} {why}");
+            refused += 1;
+            continue;
         }
         let request = |object| service.in_namespace(object).text("path", &path);
         let answer = match service.ask("FileGet", request).await {
