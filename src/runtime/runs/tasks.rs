@@ -347,8 +347,10 @@ impl Runtime {
             found.push(Found::new(1, action, "", state.run.created));
         }
         let (mut after, mut last_at) = (0, state.run.created);
-        loop {
-            let page = self.storage().run_events(stored.id, after, EVENTS).await?;
+        // What has happened since the state was read would not fit it.
+        while after < state.run.sequence {
+            let mut page = self.storage().run_events(stored.id, after, EVENTS).await?;
+            page.retain(|advance| advance.last <= state.run.sequence);
             let Some(last) = page.last() else { break };
             after = last.last;
             for advance in page {
