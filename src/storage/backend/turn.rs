@@ -23,13 +23,6 @@ impl Writer {
         writer.turn_age()
     }
 
-    /// Has the turn end with the batch that is written next, without another message.
-    pub(in crate::storage) fn end_turn_with_batch(&mut self) {
-        if let WriterKind::Postgres(writer) = &mut self.kind {
-            writer.end_turn_with_batch();
-        }
-    }
-
     /// Ends the turn, if there is one.
     pub(in crate::storage) async fn end_turn(&mut self) -> Result<(), Failure> {
         if let WriterKind::Postgres(writer) = &mut self.kind {

@@ -237,7 +237,6 @@ impl Committer {
             .0
             .pulses
             .begin_writing(validated.newest.sequence);
-        self.end_turn_with_batch();
         let (written, synced) = self.write(batch).await;
         match (written, synced) {
             (Ok(Written::Syncing(syncing)), Ok(())) => {

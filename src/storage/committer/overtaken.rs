@@ -22,9 +22,6 @@ use crate::storage::{
 /// costs as much as a small batch; during a longer turn the other processes wait longer.
 const TURN: Duration = Duration::from_millis(5);
 
-/// A batch that is written so late in a turn is the last one.
-const LAST_BATCH: Duration = Duration::from_millis(4);
-
 impl Committer {
     /// Reads how far other processes have come, if they may have come further than is known.
     pub(super) async fn catch_up(&mut self) -> Result<(), Error> {
@@ -88,15 +85,6 @@ impl Committer {
                 self.land().await;
             }
             self.end_turn().await;
-        }
-    }
-
-    /// Has a turn that is nearly over end with the batch that is written next.
-    pub(super) fn end_turn_with_batch(&mut self) {
-        if self.turn_age().is_some_and(|age| age >= LAST_BATCH)
-            && let Some(writer) = &mut self.writer
-        {
-            writer.end_turn_with_batch();
         }
     }
 

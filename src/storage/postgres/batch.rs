@@ -19,24 +19,13 @@ pub(super) use script::{Scripted, Texts};
 
 use script::Script;
 
-/// What a batch has to do with turns, as `head.sql` knows it.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum OfTurn {
-    /// It is only written if no other process has a turn or waits for one.
-    Yields = 0,
-    /// This process has the turn, or has waited for it for long enough.
-    IsDue = 1,
-    /// This process has the turn, which ends with it.
-    Ends = 2,
-}
-
-/// The whole batch as one statement.
+/// The whole batch as one statement. It may be written although others have turns if that `is_due`.
 pub(super) fn script(
     batch: &Batch,
-    turn: OfTurn,
+    is_due: bool,
     texts: &mut Texts,
 ) -> Result<Scripted, sqlx::Error> {
     let mut script = Script::default();
-    columns::add(&mut script, batch, turn);
+    columns::add(&mut script, batch, is_due);
     script.finish(texts)
 }

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{
-    batch::{self, OfTurn, Texts},
+    batch::{self, Texts},
     failure::without_answer,
     identity::TENANT_PUT,
     model,
@@ -75,8 +75,6 @@ pub(in crate::storage) struct Writer {
     /// When the connection was used last.
     used: Instant,
     turn: Turn,
-    /// Whether the turn ends with the next batch.
-    is_last: bool,
     /// The connections that read, which go to the same server.
     reads: PgPool,
     silence: Silence,
@@ -108,7 +106,6 @@ impl Writer {
             connection: None,
             used: Instant::now(),
             turn: Turn::No,
-            is_last: false,
             reads,
             silence,
             texts: Texts::default(),
@@ -147,25 +144,14 @@ impl Writer {
     /// [`Self::reopen`] has settled it.
     pub(in crate::storage) async fn write(&mut self, batch: &Batch) -> Result<Written, Failure> {
         self.connection().await?;
-        let of_turn = match (self.turn, std::mem::take(&mut self.is_last)) {
-            (Turn::No, _) => OfTurn::Yields,
-            (Turn::Has(_), true) => OfTurn::Ends,
-            (Turn::Has(_), false) | (Turn::Without, _) => OfTurn::IsDue,
-        };
-        let script = batch::script(batch, of_turn, &mut self.texts)?;
+        let script = batch::script(batch, self.turn != Turn::No, &mut self.texts)?;
         let fits = script.fetch_one(self.connection().await?).await;
         let fits = fits.map_err(|error| without_answer(error.into()))?;
-        match (fits, of_turn) {
-            (true, OfTurn::Ends) => self.turn = Turn::No,
-            (true, OfTurn::Yields | OfTurn::IsDue) => {}
-            // It is not known whether it has ended.
-            (false, OfTurn::Ends) => {
-                self.end_turn().await?;
-                return Ok(Written::Overtaken);
-            }
-            (false, OfTurn::Yields | OfTurn::IsDue) => return Ok(Written::Overtaken),
+        if fits {
+            Ok(Written::Syncing(future::ready(Ok(())).boxed()))
+        } else {
+            Ok(Written::Overtaken)
         }
-        Ok(Written::Syncing(future::ready(Ok(())).boxed()))
     }
 
     /// Takes a turn, which lasts until it is ended. One that is not had in a second is not waited for
@@ -188,11 +174,6 @@ impl Writer {
             return None;
         };
         Some(since.elapsed())
-    }
-
-    /// Has the turn end with the batch that is written next.
-    pub(in crate::storage) fn end_turn_with_batch(&mut self) {
-        self.is_last = true;
     }
 
     /// Ends the turn, if there is one.

@@ -4,7 +4,6 @@ use std::collections::{HashMap, HashSet};
 
 use uuid::Uuid;
 
-use super::OfTurn;
 use super::script::{
     CLAIMS, DECISIONS, DELTAS, ENTITIES, FOLDED, FREED, KEYS_ADDED, KEYS_REMOVED, MESSAGES,
     MESSAGES_GONE, MOVES, OUTCOMES, Part, RECORDS, RECORDS_GONE, REMOVED_ENTITIES,
@@ -18,8 +17,8 @@ use crate::storage::{
 };
 
 /// Adds everything a batch writes.
-pub(super) fn add(script: &mut Script, batch: &Batch, turn: OfTurn) {
-    commits(script, batch, turn);
+pub(super) fn add(script: &mut Script, batch: &Batch, is_due: bool) {
+    commits(script, batch, is_due);
     entities(script, batch);
     definitions(script, batch);
     tasks(script, batch);
@@ -31,7 +30,7 @@ pub(super) fn add(script: &mut Script, batch: &Batch, turn: OfTurn) {
     removals(script, batch);
 }
 
-fn commits(script: &mut Script, batch: &Batch, turn: OfTurn) {
+fn commits(script: &mut Script, batch: &Batch, is_due: bool) {
     let rows = &batch.commits;
     let is_change = i64::from(batch.changes_definitions());
     script.bind(batch.follows).bind(is_change);
@@ -42,7 +41,7 @@ fn commits(script: &mut Script, batch: &Batch, turn: OfTurn) {
     script.column(rows.iter().map(|row| row.at));
     script.column(rows.iter().map(|row| row.author));
     script.column(rows.iter().map(|row| row.executor));
-    script.bind(News::of(batch)).bind(turn as i32);
+    script.bind(News::of(batch)).bind(is_due);
 }
 
 fn entities(script: &mut Script, batch: &Batch) {

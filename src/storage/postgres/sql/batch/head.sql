@@ -1,22 +1,14 @@
 -- The commits of a batch. Nothing of it is written unless it follows the newest one. Of two that
 -- follow the same one, the second waits for the first, and finds its `prev` or its `seq` taken. Nor
 -- is anything written while another process has a turn or waits for one, unless this one has it, or
--- has waited for it in vain. A turn may end with the batch: it is had a second time until the
--- commit, and then released without another message.
+-- has waited for it in vain.
 with head as (
   insert into "commit"(seq, id, entry, prev, t, at, author, executor, rev, news, server)
   select ($3::bigint[])[1], ($4::uuid[])[1], ($5::uuid[])[1], p.seq, ($6::bigint[])[1], ($7::bigint[])[1],
     ($8::bigint[])[1], ($9::bigint[])[1], p.rev + $2::bigint, $10::text, p.server
   from (select seq, at, rev, server from "commit" order by seq desc limit 1) p
   where p.seq = $1::bigint and p.at < ($7::bigint[])[1]
-    and case $11::integer
-      when 0 then pg_try_advisory_xact_lock_shared(7310593858020254331)
-      when 1 then true
-      else case when pg_try_advisory_xact_lock(7310593858020254331)
-        then pg_advisory_unlock(7310593858020254331)
-          and set_config('idle_session_timeout', '0', false) is not null
-        end
-      end
+    and ($11::boolean or pg_try_advisory_xact_lock_shared(7310593858020254331))
   on conflict do nothing
   returning rev, server
 ),
