@@ -8,7 +8,7 @@ use std::{
     collections::HashMap,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -24,7 +24,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::telemetry::nodes::node_streams;
 
 use super::{
-    Pipe,
+    Busy, Pipe,
     frame::{Frame, What},
     handshake::{Introduction, Met},
     seal::Seal,
@@ -66,7 +66,7 @@ pub(super) struct Ends {
     /// From then on it ends when it is idle.
     pub(super) when_idle: CancellationToken,
     /// Whether the peer may have to ask something although it is idle.
-    pub(super) is_busy: Arc<dyn Fn() -> bool + Send + Sync>,
+    pub(super) is_busy: Busy,
 }
 
 /// A stream to a peer.
@@ -77,8 +77,8 @@ pub(super) struct Link {
     /// A mutex, not a task: it is held for a look-up.
     asked: Mutex<HashMap<u64, mpsc::Sender<Item>>>,
     next: AtomicU64,
-    /// How many requests of the peer are worked on.
-    serving: AtomicUsize,
+    /// The requests of the peer that are worked on. A mutex, not a task: it is held for a look-up.
+    served: Mutex<HashMap<u64, Served>>,
     over: CancellationToken,
 }
 
@@ -169,7 +169,7 @@ impl Link {
             room: Arc::new(Semaphore::new(BYTES_MAX)),
             asked: Mutex::default(),
             next: AtomicU64::new(1),
-            serving: AtomicUsize::new(0),
+            served: Mutex::default(),
             over: ends.at_once.child_token(),
         });
         tasks.spawn(Arc::clone(&link).end_when_idle(ends));
@@ -193,6 +193,10 @@ impl Link {
 
     fn lock(&self) -> MutexGuard<'_, HashMap<u64, mpsc::Sender<Item>>> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn served(&self) -> MutexGuard<'_, HashMap<u64, Served>> {
+        self.served.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -221,7 +225,7 @@ impl Link {
         let mut idle = 0;
         while idle < IDLE_LOOKS && !self.is_over() {
             sleep(IDLE_LOOK).await;
-            let asks = self.serving.load(Ordering::Relaxed) > 0 || !self.lock().is_empty();
+            let asks = !self.served().is_empty() || !self.lock().is_empty();
             let is_idle = !asks && !(ends.is_busy)();
             idle = if is_idle { idle + 1 } else { 0 };
         }
@@ -273,7 +277,6 @@ impl Link {
         serve: Serve,
         tasks: TaskTracker,
     ) {
-        let served: Arc<Mutex<HashMap<u64, Served>>> = Arc::default();
         while let Ok(Some(Ok(sealed))) = timeout(SILENCE_MAX, incoming.next()).await {
             let frame = open
                 .open(&sealed)
@@ -288,35 +291,30 @@ impl Link {
                         cancel: self.over.child_token(),
                         credit: Arc::new(Semaphore::new(UNREAD_MAX)),
                     };
-                    let mut all = served.lock().unwrap_or_else(PoisonError::into_inner);
+                    let mut all = self.served();
                     if all.len() >= SERVED_MAX {
                         self.say(Frame::End(number));
                         continue;
                     }
                     all.insert(number, request.clone());
                     drop(all);
-                    self.serving.fetch_add(1, Ordering::Relaxed);
                     let answers = serve(what, body, request.cancel.clone());
-                    let (link, served) = (Arc::clone(&self), Arc::clone(&served));
+                    let link = Arc::clone(&self);
                     tasks.spawn(async move {
                         let answering = link.answer(number, answers, &request);
                         request.cancel.run_until_cancelled(answering).await;
                         request.cancel.cancel();
-                        served
-                            .lock()
-                            .unwrap_or_else(PoisonError::into_inner)
-                            .remove(&number);
-                        link.serving.fetch_sub(1, Ordering::Relaxed);
+                        link.served().remove(&number);
                     });
                 }
                 Frame::Cancel(number) => {
-                    let all = served.lock().unwrap_or_else(PoisonError::into_inner);
+                    let all = self.served();
                     if let Some(request) = all.get(&number) {
                         request.cancel.cancel();
                     }
                 }
                 Frame::Credit(number, count) => {
-                    let all = served.lock().unwrap_or_else(PoisonError::into_inner);
+                    let all = self.served();
                     if let Some(request) = all.get(&number) {
                         let count = usize::try_from(count).unwrap_or(UNREAD_MAX);
                         request.credit.add_permits(count.min(UNREAD_MAX));

@@ -49,7 +49,7 @@ pub(super) struct Member {
     tags: Tags,
     outbox: mpsc::Sender<Request>,
     calls: Mutex<Calls>,
-    /// Whether it gets no more calls, because it is about to leave.
+    /// Whether it is about to leave: it gets calls only if no other member fits.
     draining: AtomicBool,
     /// When it was last chosen, as a count of calls.
     last_turn: AtomicU64,
@@ -145,7 +145,7 @@ impl Members {
         members.map(|member| member.facts()).collect()
     }
 
-    /// Sends a member no more calls; it answers those that it has.
+    /// Sends calls to a member only if no other one fits; it answers those that it has.
     pub fn drain(&self, tenant: &Tenant, id: MemberId) {
         if let Some(member) = self.named(tenant, id) {
             member.draining.store(true, Ordering::Relaxed);

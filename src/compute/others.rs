@@ -78,6 +78,10 @@ impl Chosen {
 
     /// Makes one attempt. Dropping the future abandons it.
     pub async fn call(&self, request: Request, patience: Duration) -> Result<Response, Failed> {
-        dispatch::exchange(&self.0, request, patience).await
+        let call = request.call;
+        let answered = dispatch::exchange(&self.0, request, patience).await;
+        // Nobody here asks another member instead, so it is not kept.
+        self.0.has_declined(call);
+        answered
     }
 }

@@ -395,8 +395,11 @@ async fn what_a_folder_cannot_have_is_refused_and_the_rest_is_pulled() {
     }
     let (code, out, err) = interlock(&server, &folder, &["files", "pull", "copy"]).await;
     assert_eq!(code, Some(1), "{out} {err}");
-    assert!(err.contains("refused: /.interlock-files.json has"), "{err}");
-    assert!(err.contains("refused: /a/b.json cannot be"), "{err}");
+    assert!(
+        err.contains("refused: /.interlock-files.json is reserved"),
+        "{err}"
+    );
+    assert!(err.contains("refused: /a/b.json needs a folder"), "{err}");
     assert!(out.contains("pulled /z.json"), "{out}");
     let kept = fs::read_to_string(folder.path().join("copy").join(notes)).expect("the notes");
     assert!(kept.contains("/z.json"), "{kept}");

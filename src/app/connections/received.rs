@@ -59,8 +59,6 @@ struct Counted {
     /// The error if the budget is used up.
     no_room: fn(&Failure) -> BoxError,
     bytes: usize,
-    /// Of a body whose messages are looked at.
-    received: usize,
     /// A piece for which there is no room, and what waits for room.
     held_up: Option<HeldUp>,
 }
@@ -112,7 +110,6 @@ impl Received {
             hold,
             no_room,
             bytes: 0,
-            received: 0,
             held_up: None,
         });
         self
@@ -216,9 +213,9 @@ impl Body for Received {
                     (Some(messages), _) => messages.incomplete(),
                     (None, None) => counted.bytes + data.len(),
                     (None, Some((messages, max))) => {
+                        let before = messages.inflated.min(*max);
                         messages.pass(data);
-                        counted.received += data.len();
-                        counted.received + messages.inflated.min(*max)
+                        counted.bytes + data.len() + messages.inflated.min(*max) - before
                     }
                 };
                 if counted.hold.holds_now(counted.bytes) {

@@ -127,12 +127,12 @@ async fn pull(service: Service<'_>, dir: PathBuf) -> Result<(), Error> {
         let path = listed.path;
         there.push(path.clone());
         let why = match folder.local(&path) {
-            _ if folder::is_reserved(&path) => Some("has the name of this command's own notes"),
+            _ if folder::is_reserved(&path) => Some("is reserved for the notes of this command"),
             Ok(Local::Same) if folder.version(&path) == Some(&listed.version) => continue,
             Ok(Local::Same | Local::Gone) => None,
             Ok(Local::Edited) => Some("was edited in the folder; push it, or move it away"),
             Err(error) if error.is_of_kinds() => {
-                Some("cannot be beside a file of which the name begins its path")
+                Some("needs a folder where there is a file; rename one of them")
             }
             Err(error) => return Err(error.into()),
         };

@@ -25,7 +25,8 @@ use crate::expr::quoted;
 /// How many statements a connection knows the types of.
 const STATEMENTS_KEPT: usize = 64;
 
-/// The names of types by their numbers. With -1, types with a length have the names that do not cut values: `bpchar`, not `character`.
+/// The names of types by their numbers. With -1, types with a length have the names that do not cut
+/// values: `bpchar`, not `character`.
 const NAMES: &str =
     "SELECT format_type(o, -1) FROM unnest($1) WITH ORDINALITY AS t(o, n) ORDER BY n";
 

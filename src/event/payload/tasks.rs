@@ -123,7 +123,8 @@ pub fn request_of(answer: &str) -> Option<CallId> {
     named.request_id.parse().ok()
 }
 
-/// How many bytes they have together, and all tags of a member.
+/// The maximum size in bytes of all actions and labels of a member or worker, and of all tags of a
+/// member.
 const ANNOUNCED_BYTES_MAX: usize = 64 << 10;
 
 /// What a member or worker says it can do.
@@ -167,7 +168,7 @@ impl Offered {
         let is_name = |name: &String| (1..=NAME_MAX).contains(&name.len());
         if let Some(name) = self.actions.iter().find(|name| !is_name(name)) {
             let message = format!(
-                "{} bytes are not the name of an action: use 1 to {NAME_MAX}",
+                "the name of an action has {} bytes; use 1 to {NAME_MAX}",
                 name.len()
             );
             return bad("actions", message);
