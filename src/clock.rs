@@ -60,13 +60,21 @@ impl Timestamp {
         Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
 
-    /// An instant that no date says is the first or the last that one does.
+    /// RFC 3339 has years of four digits: an instant before or after them is the first or the last
+    /// second that it can write.
     fn date_time(self) -> DateTime<Utc> {
-        DateTime::from_timestamp_micros(self.0).unwrap_or(if self.0 < 0 {
-            DateTime::<Utc>::MIN_UTC
+        /// 0000-01-01T00:00:00Z and 9999-12-31T23:59:59Z, in seconds.
+        const WRITTEN: (i64, i64) = (-62_167_219_200, 253_402_300_799);
+        let (first, last) = WRITTEN;
+        let seconds = self.0.div_euclid(1_000_000);
+        let found = if seconds < first {
+            DateTime::from_timestamp(first, 0)
+        } else if seconds > last {
+            DateTime::from_timestamp(last, 0)
         } else {
-            DateTime::<Utc>::MAX_UTC
-        })
+            DateTime::from_timestamp_micros(self.0)
+        };
+        found.unwrap_or_default()
     }
 }
 
@@ -307,7 +315,10 @@ mod tests {
             (1_500_000, "1970-01-01T00:00:01.5Z"),
             (1_000_010, "1970-01-01T00:00:01.00001Z"),
             (20_000_000, "1970-01-01T00:00:20Z"),
-            (i64::MAX, "+262142-12-31T23:59:59.999999Z"),
+            (253_402_300_799_999_999, "9999-12-31T23:59:59.999999Z"),
+            (253_402_300_800_000_000, "9999-12-31T23:59:59Z"),
+            (i64::MAX, "9999-12-31T23:59:59Z"),
+            (i64::MIN, "0000-01-01T00:00:00Z"),
         ] {
             assert_eq!(Timestamp(micros).to_string(), text);
         }

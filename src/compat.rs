@@ -93,6 +93,12 @@ impl Compat {
         self.is_cyoda()
     }
 
+    /// Whether an operand has to be a value of the declared types also where the field may hold
+    /// other values (`search.md` §4).
+    pub const fn operands_are_declared(self) -> bool {
+        self.is_cyoda()
+    }
+
     /// Whether more matches than the given `limit` fail a search, instead of being cut off
     /// (`grpc.md` §8.3).
     pub const fn limits_refuse(self) -> bool {

@@ -220,7 +220,7 @@ impl Code {
             Self::BadRequest => "the request cannot be read or does not match the model; the message names the place, correct it",
             Self::BundleNotFound => "the bundle does not exist in this namespace, or belongs to another tenant; apply it first",
             Self::Cancelled => "the caller cancelled the request; nothing was written",
-            Self::ComputeMemberDisconnected => "the member's stream ended during a call; nothing was written, retry",
+            Self::ComputeMemberDisconnected => "the member's stream ended during a call, and the transition was not made: retry. With `properties.committedTransactionId`, what came before a processor with COMMIT_BEFORE_DISPATCH is stored",
             Self::ConditionTypeMismatch => "an operand is not a valid value of any type the field has; check the model",
             Self::Conflict => "another transaction committed first; read again, then write again",
             Self::ConnectorUnavailable => "the system that the connector stands for cannot be reached; retry later",
@@ -309,7 +309,7 @@ impl Code {
             Self::UnsupportedMediaType => "a patch is `application/merge-patch+json` or `application/json-patch+json`",
             Self::ValidationFailed => "a definition is invalid; the message names the place, and `properties.findings`, where it is there, everything that was found",
             Self::WorkerNotFound => "the worker is not registered in this namespace, or belongs to another tenant; register it again, as after a restart of the service",
-            Self::WorkflowFailed => "a processor, a criterion or an engine limit failed the transition; nothing was written",
+            Self::WorkflowFailed => "a processor, a criterion or an engine limit failed the transition, which was not made. With `properties.committedTransactionId`, a processor with COMMIT_BEFORE_DISPATCH had committed what came before it: the entity `properties.entityId` is stored",
             Self::WorkflowSchemaVersionUnsupported => "the profile `cyoda-0.8` accepts the schema versions 1.1 to 1.3 only",
             Self::WorkflowNotFound => "the model has no imported workflow",
         }

@@ -32,7 +32,8 @@ pub fn read_noting<'de, T: Deserialize<'de>>(
 ) -> Result<(T, Vec<String>), serde_json::Error> {
     let mut reader = serde_json::Deserializer::from_str(text);
     let mut unknown = Vec::new();
-    let note = |path: serde_ignored::Path<'_>| unknown.push(path.to_string());
+    // An optional member is a step `?` of its own.
+    let note = |path: serde_ignored::Path<'_>| unknown.push(path.to_string().replace(".?", ""));
     let read = serde_ignored::deserialize(Objects(&mut reader), note)?;
     reader.end()?;
     Ok((read, unknown))

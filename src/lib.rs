@@ -4,13 +4,14 @@
 //! `tests/architecture.rs` holds them to it.
 //!
 //! ```text
-//! names and failures   id  clock  error  compat  json  telemetry  pool
-//! pure                 entity  dispatch  model  condition  workflow  expr  program  dialect
+//! names and failures   id  clock  error  compat  json  random  telemetry  pool
+//! pure                 entity  dispatch  model  condition  expr  workflow  program  dialect
 //!                      engine  explain
-//! services             storage  outgoing  auth  audit  compute  connector  wasm  runtime  search
+//! services             storage  audit  outgoing  auth  connector  registry  compute  cluster
+//!                      wasm  search  runtime
 //! protocol             event  operation  help
-//! edges                grpc  rest  cli
-//! the process          app
+//! edges                grpc  rest
+//! the process          app  cli
 //! ```
 //!
 //! A request goes down on the left and its answer comes up on the right: an edge makes an event
@@ -23,6 +24,7 @@ pub mod error;
 pub mod id;
 pub mod json;
 pub mod pool;
+pub mod random;
 pub mod telemetry;
 
 pub mod condition;

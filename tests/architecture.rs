@@ -15,6 +15,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("error",     &["id"]),
     ("compat",    &["error"]),
     ("json",      &[]),
+    ("random",    &[]),
     ("telemetry", &[]),
     ("pool",      &["telemetry"]),
     ("entity",    &["clock", "id"]),
@@ -27,7 +28,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("dialect",   &["clock", "expr", "program"]),
     ("engine",    &["dispatch", "clock", "condition", "entity", "error", "id", "model", "workflow"]),
     ("explain",   &["dispatch", "condition", "engine", "id", "workflow"]),
-    ("storage",   &["clock", "engine", "entity", "error", "id", "model", "telemetry", "workflow"]),
+    ("storage",   &["clock", "engine", "entity", "error", "id", "model", "random", "telemetry", "workflow"]),
     ("audit",     &["clock", "engine", "entity", "id", "storage"]),
     ("outgoing",  &[]),
     ("auth",      &["clock", "entity", "error", "id", "outgoing"]),
@@ -37,7 +38,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("cluster",   &["dispatch", "clock", "compute", "entity", "id", "storage", "telemetry"]),
     ("wasm",      &["clock", "dialect", "entity", "expr", "id", "pool", "program"]),
     ("search",    &["clock", "condition", "entity", "error", "id", "model", "pool", "storage"]),
-    ("runtime",   &["dispatch", "clock", "compat", "compute", "condition", "connector", "dialect", "engine", "entity", "error", "explain", "expr", "id", "model", "pool", "program", "registry", "search", "storage", "telemetry", "wasm", "workflow"]),
+    ("runtime",   &["dispatch", "clock", "compat", "compute", "condition", "connector", "dialect", "engine", "entity", "error", "explain", "expr", "id", "model", "pool", "program", "random", "registry", "search", "storage", "telemetry", "wasm", "workflow"]),
     ("event",     &["dispatch", "clock", "condition", "engine", "entity", "error", "explain", "id", "json", "model", "workflow"]),
     ("operation", &["audit", "auth", "clock", "cluster", "compat", "compute", "condition", "connector", "dialect", "entity", "error", "event", "expr", "id", "model", "pool", "program", "registry", "runtime", "search", "storage", "telemetry", "workflow"]),
     ("help",      &["auth", "dialect", "error", "operation", "telemetry"]),
@@ -149,7 +150,7 @@ const ONLY_IN: &[(&str, &[&str], &str)] = &[
     ("QueryBuilder", &["storage/postgres/statement.rs", "storage/sqlite/statement.rs"], "SQL is built in one place"),
     ("AssertSqlSafe", &["connector/database/", "storage/postgres/batch/script.rs", "storage/postgres/copying.rs", "storage/sqlite/copying.rs", "storage/sqlite/script.rs"], "SQL comes from files and bound values"),
     ("spawn", &["app/", "auth/turns.rs", "auth/workbench.rs", "cluster/link.rs", "compute/tasks/drive.rs", "dialect/saga/hcl.rs", "expr/cel.rs", "grpc/peer.rs", "grpc/stream/", "operation/ahead.rs", "operation/identity/mod.rs", "pool.rs", "registry/folder/mod.rs", "runtime/fire.rs", "runtime/managers/run.rs", "runtime/runs/connectors.rs", "runtime/runs/mirror.rs", "storage/pulse.rs", "storage/sqlite/writer.rs", "storage/sweep.rs"], "tasks are started by owners, under a tracker, or end with them"),
-    ("serde::", &["auth/claims.rs", "auth/oidc/document.rs", "auth/record.rs", "cli/", "compute/tasks/lease.rs", "compute/tasks/offers.rs", "connector/config.rs", "connector/request.rs", "dialect/managers/text.rs", "dialect/tree.rs", "engine/record.rs", "engine/run.rs", "event/json.rs", "event/payload/", "expr/template.rs", "json.rs", "operation/answer.rs", "program/", "registry/", "rest/", "runtime/later.rs", "runtime/runs/", "runtime/token.rs", "storage/postgres/news.rs", "storage/rows/", "storage/sqlite/", "storage/trouble.rs", "workflow/json.rs"], "types of the domain are not a wire format"),
+    ("serde::", &["auth/claims.rs", "auth/oidc/document.rs", "auth/record.rs", "cli/", "compute/tasks/lease.rs", "compute/tasks/offers.rs", "compute/tasks/used.rs", "connector/config.rs", "connector/request.rs", "dialect/managers/text.rs", "dialect/tree.rs", "engine/record.rs", "engine/run.rs", "event/json.rs", "event/payload/", "expr/template.rs", "json.rs", "operation/answer.rs", "program/", "registry/", "rest/", "runtime/later.rs", "runtime/runs/", "runtime/token.rs", "storage/postgres/news.rs", "storage/rows/", "storage/sqlite/", "storage/trouble.rs", "workflow/json.rs"], "types of the domain are not a wire format"),
     ("schemars::", &["condition/form.rs", "event/json.rs", "event/payload/", "operation/mod.rs", "operation/schema.rs", "rest/", "workflow/json.rs"], "only what is on the wire is described"),
     (".route(", &["rest/mod.rs", "rest/admin.rs", "rest/docs.rs"], "paths are in tables, whose rows are described"),
     // Each is held for a few instructions and never across an await; their comments say why a
@@ -368,6 +369,23 @@ fn rooms_named(source: &Source, rooms: &BTreeSet<String>, root: &str) -> BTreeSe
             .to_owned()
     };
     found.into_iter().map(room_of).collect()
+}
+
+#[test]
+fn the_map_of_the_crate_names_the_modules_in_this_order() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lib.rs");
+    let text = fs::read_to_string(root).expect("readable");
+    let mut parts = text.split("```");
+    let map = parts.nth(1).expect("a map");
+    let mut named = Vec::new();
+    for line in map.lines().skip(1) {
+        // The kind of module is before two spaces.
+        let line = line.trim_start_matches("//! ");
+        let modules = line.get(21..).unwrap_or_default();
+        named.extend(modules.split_whitespace());
+    }
+    let modules: Vec<_> = MAY_USE.iter().map(|(module, _)| *module).collect();
+    assert_eq!(named, modules);
 }
 
 #[test]

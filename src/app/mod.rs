@@ -212,6 +212,7 @@ fn gateway(config: &Config, services: Services, authenticator: Authenticator) ->
         context: config.context_path.clone(),
         origins: config.origins.clone(),
         is_local: config.listen.http.ip().is_loopback(),
+        is_tls: config.tls.is_some(),
     }
 }
 

@@ -7,10 +7,8 @@ use serde::Deserialize;
 
 use super::{
     client,
-    flo::{
-        options::{Error, Options, Service, maybe, report, with_service},
-        show::{Finding, Table},
-    },
+    output::{Finding, Table},
+    remote::{Error, Options, Service, maybe, report, with_service},
 };
 use crate::app::bundles::{bundle_files, environment_of};
 use crate::dialect::saga;

@@ -7,10 +7,8 @@ use serde::Deserialize;
 
 use super::{
     client,
-    flo::{
-        options::{Error, Json, Options, Service, maybe, maybe_json, with_service},
-        show::Table,
-    },
+    output::Table,
+    remote::{Error, Json, Options, Service, maybe, maybe_json, with_service},
 };
 
 #[derive(Subcommand)]

@@ -7,11 +7,9 @@ use serde::Deserialize;
 
 use super::{
     client,
-    flo::{
-        options::{Error, Json, Options, Service, maybe, maybe_json, with_service},
-        show::Table,
-        validate,
-    },
+    flo::validate,
+    output::Table,
+    remote::{Error, Json, Options, Service, maybe, maybe_json, with_service},
 };
 use crate::event::payload::Object;
 

@@ -28,6 +28,8 @@ mod managers;
 mod members;
 mod model;
 mod nodes;
+mod output;
+mod remote;
 mod saga;
 mod workflow;
 

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::show::{Finding, totals};
+use super::output::{Finding, totals};
 use crate::app::config::Config;
 use crate::cli::{
     block_on,
@@ -81,7 +81,7 @@ pub(in crate::cli) enum Error {
     #[error("the service ended the call without an answer; try again")]
     Silent,
     #[error(transparent)]
-    File(#[from] super::validate::Unreadable),
+    File(#[from] super::flo::validate::Unreadable),
     #[error("{0} is not UTF-8 text; a document is YAML or JSON")]
     NotText(String),
     #[error(transparent)]
@@ -90,6 +90,10 @@ pub(in crate::cli) enum Error {
     NotJson(String, String),
     #[error(transparent)]
     Folder(#[from] crate::cli::files::FolderError),
+    #[error(
+        "the run {run_id} is {status}; interlock flo workflow history {run_id} shows its steps"
+    )]
+    NotCompleted { run_id: String, status: String },
     #[error("cannot read the module {0}; give the path of a binary or text module")]
     Module(String, #[source] std::io::Error),
 }
@@ -137,14 +141,14 @@ where
 {
     with_config(|config| match block_on(work(Service { config, options })) {
         Ok(Ok(())) => ExitCode::SUCCESS,
-        Ok(Err(error)) => {
-            if let Error::Refused(refusal) = &error
-                && !refusal.properties.findings.is_empty()
-            {
-                report(&refusal.properties.findings);
-            }
-            failed(&error)
+        Ok(Err(Error::Refused(refusal))) if !refusal.properties.findings.is_empty() => {
+            report(&refusal.properties.findings);
+            // The rest of the message is the findings again.
+            let message = refusal.message.split(": [").next();
+            eprintln!("interlock: {}", message.unwrap_or_default());
+            ExitCode::FAILURE
         }
+        Ok(Err(error)) => failed(&error),
         Err(error) => failed(&error),
     })
 }

@@ -7,10 +7,8 @@ use serde::Deserialize;
 
 use super::{
     client,
-    flo::{
-        options::{Error, Json, Options, Service, maybe, maybe_json, with_service},
-        show::Table,
-    },
+    output::Table,
+    remote::{Error, Json, Options, Service, maybe, maybe_json, with_service},
 };
 
 #[derive(Subcommand)]
@@ -22,7 +20,7 @@ Examples:
   RUN=$(interlock saga start loan_approval --format json | jq -r .runId)
 
 A saga without delay and await is answered with its end: completed, compensated or failed. The exit
-code is 0 for each of these. Any other saga is running; interlock flo workflow status, signal,
+code is 1 if it has not completed. Any other saga is running; interlock flo workflow status, signal,
 cancel and history take the id of its run.
 
 Topics: interlock help sagas, runs.")]
@@ -74,11 +72,21 @@ struct Started {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Ended {
     status: String,
     #[serde(default)]
     compensated: bool,
     error: Option<Fault>,
+    #[serde(default)]
+    compensation_errors: Vec<NotUndone>,
+}
+
+/// A compensation that failed.
+#[derive(Deserialize)]
+struct NotUndone {
+    step: String,
+    message: String,
 }
 
 #[derive(Deserialize)]
@@ -118,23 +126,28 @@ async fn start(service: Service<'_>, given: &Start) -> Result<(), Error> {
     let answer = service.ask("RunStart", request).await?;
     if service.is_json() {
         println!("{answer}");
-        return Ok(());
     }
     let Started { run_id, run } = client::read(&answer)?;
-    let Some(run) = run else {
-        println!("{run_id} running");
-        return Ok(());
+    let status = match &run {
+        None => "running",
+        Some(run) if run.compensated => "compensated",
+        Some(run) => &run.status,
     };
-    let status = if run.compensated {
-        "compensated"
-    } else {
-        &run.status
-    };
-    match run.error {
-        Some(error) => println!("{run_id} {status}: {}", error.message),
-        None => println!("{run_id} {status}"),
+    let error = run.as_ref().and_then(|run| run.error.as_ref());
+    if !service.is_json() {
+        match error {
+            Some(error) => println!("{run_id} {status}: {}", error.message),
+            None => println!("{run_id} {status}"),
+        }
     }
-    Ok(())
+    for NotUndone { step, message } in run.iter().flat_map(|run| &run.compensation_errors) {
+        eprintln!("the compensation of step \"{step}\" failed and is not repeated: {message}");
+    }
+    if ["completed", "running"].contains(&status) {
+        return Ok(());
+    }
+    let status = status.to_owned();
+    Err(Error::NotCompleted { run_id, status })
 }
 
 async fn list(service: Service<'_>) -> Result<(), Error> {

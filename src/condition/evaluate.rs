@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, convert::Infallible};
 
 use super::{
     Comparison, Condition, Connective, Function, Halt, Leaf, LifecycleField, Matcher, Meter,
-    Operand, Operator, Subject, TextTest, Verdict, scan::Scan,
+    Operand, Operator, Subject, TextTest, Verdict, fold, scan::Scan,
 };
 use crate::clock::Timestamp;
 use crate::dispatch::CriterionResult;
@@ -516,10 +516,23 @@ const fn is_scalar(shape: &Shape<'_>) -> bool {
 }
 
 impl TextTest {
-    /// If `fold`, `operand` is already in lower case.
+    /// An operand in the form that [`Self::holds`] expects.
+    pub(super) fn operand(self, text: Box<str>, fold: bool) -> Box<str> {
+        if !fold {
+            return text;
+        }
+        match self {
+            Self::Equals => text.chars().map(fold::fold).collect(),
+            Self::Contains | Self::StartsWith | Self::EndsWith => fold::lower(&text).into(),
+        }
+    }
+
     pub(super) fn holds(self, text: &str, operand: &str, fold: bool) -> bool {
+        if fold && self == Self::Equals {
+            return fold::is_equal_folded(text, operand);
+        }
         if fold {
-            return self.holds(&text.to_lowercase(), operand, false);
+            return self.holds(&fold::lower(text), operand, false);
         }
         match self {
             Self::Equals => text == operand,
@@ -536,7 +549,7 @@ mod tests {
     use crate::entity::Document;
 
     const DOCUMENT: &str = r#"{"n":5,"s":"Grape","z":null,"t":["a","b"],"e":[],"o":{"x":1},"l":[{"k":1,"w":"p"},{"k":2}],
-        "day":"2024-03-01","b":true,"m":"line\nbreak","IMDB Rating":7.5,"state":"own"}"#;
+        "day":"2024-03-01","b":true,"m":"line\nbreak","g":"ΟΔΟΣΤΡΩΜΑ","a":"ΟΔΟΣ","long":"ſ","IMDB Rating":7.5,"state":"own"}"#;
 
     fn holds_for(document: &str, condition: &str) -> bool {
         let document = Document::parse(document).expect("JSON");
@@ -622,6 +635,15 @@ mod tests {
             ("$.s", "INOT_CONTAINS", "\"RAP\"", false),
             ("$.s", "ISTARTS_WITH", "\"gR\"", true),
             ("$.s", "IENDS_WITH", "\"PE\"", true),
+            // What a letter becomes does not depend on its neighbours.
+            ("$.g", "ICONTAINS", "\"ΟΔΟΣ\"", true),
+            ("$.g", "INOT_CONTAINS", "\"ΟΔΟΣ\"", false),
+            ("$.g", "ISTARTS_WITH", "\"οδοσ\"", true),
+            ("$.a", "IENDS_WITH", "\"Σ\"", true),
+            ("$.a", "IEQUALS", "\"οδοσ\"", true),
+            ("$.a", "IEQUALS", "\"οδος\"", true),
+            ("$.long", "IEQUALS", "\"S\"", true),
+            ("$.long", "ICONTAINS", "\"S\"", false),
             ("$.s", "LIKE", "\"G%e\"", true),
             ("$.s", "LIKE", "\"g%\"", false),
             ("$.s", "LIKE", "\"_rape\"", true),

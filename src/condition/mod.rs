@@ -8,6 +8,7 @@
 
 mod compare;
 mod evaluate;
+mod fold;
 mod form;
 mod impossible;
 mod list;
@@ -16,6 +17,7 @@ mod narrow;
 mod operator;
 mod parse;
 mod pattern;
+mod re2;
 mod scan;
 mod schema;
 mod words;
@@ -40,7 +42,7 @@ pub use impossible::Finding;
 pub use meter::{Halt, Meter, WORK_MAX};
 pub use narrow::{Narrowing, indexed_path};
 pub use operator::{Operator, TextTest};
-pub use schema::UnknownPaths;
+pub use schema::Undeclared;
 
 /// How deep groups may nest (`workflow-engine.md` §2.1).
 pub const GROUP_DEPTH_MAX: usize = 50;

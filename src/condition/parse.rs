@@ -252,18 +252,18 @@ impl Parser {
             Some(Shape::Array(children)) => children
                 .map(|child| self.condition(child, depth + 1))
                 .collect::<Result<_, _>>()?,
-            Some(_) => {
-                return Err(Error::Syntax(
-                    "`conditions` of a group must be a list".to_owned(),
-                ));
-            }
-            None if self.purpose == Use::Deletion => {
+            None | Some(Shape::Null) if self.purpose == Use::Deletion => {
                 return Err(Error::Syntax(
                     "a group has no `conditions`; an empty list in `AND` selects everything"
                         .to_owned(),
                 ));
             }
-            None => Vec::new(),
+            None | Some(Shape::Null) => Vec::new(),
+            Some(_) => {
+                return Err(Error::Syntax(
+                    "`conditions` of a group must be a list".to_owned(),
+                ));
+            }
         };
         Ok(Condition::Group {
             connective,
@@ -475,13 +475,9 @@ fn matcher(
             test,
             fold,
             negated,
-            operand: scalar(operand)?.into_text().map(|text| {
-                if fold {
-                    text.to_lowercase().into()
-                } else {
-                    text
-                }
-            }),
+            operand: scalar(operand)?
+                .into_text()
+                .map(|text| test.operand(text, fold)),
         },
         Family::Like => pattern(patterns.read(scalar(operand)?, true)),
         Family::Pattern => pattern(patterns.read(scalar(operand)?, false)),
@@ -509,6 +505,10 @@ mod tests {
     fn the_condition_of_a_deletion_leaves_nothing_out() {
         for (text, is_whole) in [
             (r#"{"type":"group","operator":"AND"}"#, false),
+            (
+                r#"{"type":"group","operator":"AND","conditions":null}"#,
+                false,
+            ),
             (r#"{"type":"group","operator":"AND","conditons":[]}"#, false),
             (r#"{"type":"group","operator":"AND","conditions":[]}"#, true),
             (

@@ -18,6 +18,7 @@ use regex_syntax::ast::{
 use super::{
     Operand,
     meter::{Halt, Meter},
+    re2,
 };
 
 /// The longest text of a pattern, in bytes.
@@ -113,13 +114,10 @@ impl Patterns {
         } else if is_like {
             like(text)
         } else {
-            // On its own: the parentheses around it must not be what makes it valid.
-            let read = parse::Parser::new().parse(text);
-            let size = read.map(|ast| weigh(&ast)).map_err(|error| {
+            read_re2(text).map_err(|reason| {
                 self.left -= least;
-                Box::<str>::from(error.to_string())
-            })?;
-            (size, format!("^(?:{text})$"))
+                Box::<str>::from(reason)
+            })?
         };
         if size > PATTERN_SIZE_MAX {
             return Err(format!(
@@ -249,6 +247,15 @@ fn step_through(dfa: &DFA, text: &str, meter: &Meter<'_>) -> Result<Option<bool>
         .map(|state| state.is_match()))
 }
 
+/// The estimated size and the compiled expression of a pattern; the reason if it is invalid.
+fn read_re2(text: &str) -> Result<(usize, String), String> {
+    let pattern = re2::rewrite(text)?;
+    // On its own: the parentheses around it must not be what makes it valid.
+    let ast = parse::Parser::new().parse(&pattern);
+    let ast = ast.map_err(|error| error.to_string())?;
+    Ok((weigh(&ast), format!("^(?:{pattern})$")))
+}
+
 /// The estimated size of a compiled pattern, in bytes.
 fn weigh(ast: &Ast) -> usize {
     let sum = |asts: &[Ast]| {
@@ -362,7 +369,7 @@ mod tests {
             (r"[A-Z]{2}\d{2}[A-Z0-9]{1,30}", "DE02ABC"),
             (r"[\w.+-]+@[\w-]+\.[\w.-]+", "someone@example.org"),
             (r"(?i)straße|\p{L}{1,64}", "STRASSE"),
-            (r"\w{64}", &"é".repeat(64)),
+            (r"\pL{64}", &"é".repeat(64)),
             (r".{0,255}", "any"),
             (
                 r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,9})?Z",
@@ -379,7 +386,7 @@ mod tests {
     #[test]
     fn what_is_large_is_refused_without_being_compiled() {
         for pattern in [
-            r"\w{1000}",
+            r"\pL{1000}",
             r"a{1000}{1000}",
             r"(\p{L}{20}){20}",
             r"((((a{50}){50}){50}){50}){50}",
@@ -400,7 +407,8 @@ mod tests {
             r"[^a]{100}",
             r"(?i)[a-zé]{50}",
             r"\p{Lu}{20}",
-            r"[\w--\d]{20}",
+            r"[\w\D]{20}",
+            r"(?i)\W{20}",
             r"(?i)abcdefghijk",
             r"(ab|cd|ef){50}",
         ] {

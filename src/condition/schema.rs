@@ -1,27 +1,31 @@
 //! Validates a condition against the schema of a model (`search.md` §4).
 
 use super::{Condition, Error, Leaf, Matcher, Operand, Subject};
-use crate::model::{Node, Schema, Types};
+use crate::model::{DataType, Node, Schema, Types};
 
-/// How a path that the model does not know is treated.
+/// What a condition may use that the model does not declare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum UnknownPaths {
+pub enum Undeclared {
     Refused,
-    /// As a missing field: the model may still grow it.
-    Missing,
+    /// Operands that are not of the declared types, where the field may hold other values: any text
+    /// is accepted for a field declared as a time (`models-and-entities.md` §3.4), and a field of
+    /// which only null was seen has no type yet.
+    Values,
+    /// These, and fields: they count as missing, because the model may still grow them.
+    Fields,
 }
 
 impl Condition {
     /// Rejects paths that the model does not know, and operands that are not valid values of their
     /// field.
-    pub fn check_against(&self, schema: &Schema, unknown: UnknownPaths) -> Result<(), Error> {
+    pub fn check_against(&self, schema: &Schema, undeclared: Undeclared) -> Result<(), Error> {
         let mut missing = Vec::new();
         self.try_leaves(&mut |leaf| leaf.check_path(schema, &mut missing))?;
-        if unknown == UnknownPaths::Refused && !missing.is_empty() {
+        if undeclared != Undeclared::Fields && !missing.is_empty() {
             return Err(Error::UnknownPaths(missing));
         }
         self.check_patterns()?;
-        self.try_leaves(&mut |leaf| leaf.check_operands(schema))
+        self.try_leaves(&mut |leaf| leaf.check_operands(schema, undeclared))
     }
 }
 
@@ -29,7 +33,7 @@ impl Condition {
     /// Rejects operands that are not times where a time of the metadata is compared.
     pub fn check_times(&self) -> Result<(), Error> {
         self.try_leaves(&mut |leaf| match leaf.subject {
-            Subject::Lifecycle(_) => leaf.check_operands(&Schema::default()),
+            Subject::Lifecycle(_) => leaf.check_operands(&Schema::default(), Undeclared::Refused),
             Subject::Field(_) | Subject::Either(..) => Ok(()),
         })
     }
@@ -59,7 +63,7 @@ impl Leaf {
         )
     }
 
-    fn check_operands(&self, schema: &Schema) -> Result<(), Error> {
+    fn check_operands(&self, schema: &Schema, undeclared: Undeclared) -> Result<(), Error> {
         let operands: Vec<&Operand> = match &self.matcher {
             Matcher::Compare(_, operand) => vec![operand],
             Matcher::Between { low, high, .. } => vec![low, high],
@@ -84,7 +88,7 @@ impl Leaf {
         };
         for operand in operands {
             let fits = match declared {
-                Some(types) => types.is_empty() || operand.fits(types),
+                Some(types) => may_hold_others(types, undeclared) || operand.fits(types),
                 None => !is_time || operand.text().is_none() || operand.is_time(),
             };
             if !fits {
@@ -98,6 +102,12 @@ impl Leaf {
         }
         Ok(())
     }
+}
+
+/// Whether a field of these types may hold values of other types, or get to.
+fn may_hold_others(types: Types, undeclared: Undeclared) -> bool {
+    let is_open = types.any(DataType::is_temporal) || types.iter().all(|one| one == DataType::Null);
+    types.is_empty() || undeclared != Undeclared::Refused && is_open
 }
 
 /// Whether there is never a value to compare: an object, or a list of objects without `[*]`.

@@ -82,7 +82,7 @@ impl Server {
             let answer = timeout(limit, self.client.send(call.request())).await;
             let may_help = match &answer {
                 Ok(Ok(answer)) => answer.status.is_server_error(),
-                Ok(Err(fault)) => !matches!(fault, Fault::TooLarge(_)),
+                Ok(Err(fault)) => !matches!(fault, Fault::TooLarge { .. }),
                 Err(_) => true,
             };
             if may_help && tries < self.attempts {
@@ -290,8 +290,13 @@ impl Prepared<'_> {
         let operation = self.operation;
         let answer = match answer {
             Ok(answer) => answer,
-            Err(fault @ Fault::TooLarge(_)) => {
-                return Err(CallFailed::failed(format!("{operation}: {fault}")));
+            Err(fault @ Fault::TooLarge { status, .. }) => {
+                let message = format!("{operation}: {fault}");
+                return Err(if status.is_success() {
+                    CallFailed::Unusable { message }
+                } else {
+                    CallFailed::failed(message)
+                });
             }
             Err(fault @ Fault::Ended) => {
                 let message = format!("{operation}: {fault}");
@@ -317,14 +322,14 @@ impl Prepared<'_> {
         }
         if answer.headers.contains_key(header::CONTENT_ENCODING) {
             let message = format!("{operation} answered with an encoding that was not asked for");
-            return Err(CallFailed::failed(message));
+            return Err(CallFailed::Unusable { message });
         }
         if let Some(json) = json(&answer.body) {
             return Ok(json.into());
         }
         let Ok(text) = std::str::from_utf8(&answer.body) else {
             let message = format!("{operation} answered neither JSON nor text");
-            return Err(CallFailed::failed(message));
+            return Err(CallFailed::Unusable { message });
         };
         Ok(quoted(text).into())
     }

@@ -154,6 +154,9 @@ pub enum CallFailed {
     /// The request was sent and there was no answer: the call may have had an effect.
     #[error("{message}")]
     Lost { message: String },
+    /// The call has had its effect, or may have, and no answer can be stored: it is to be undone.
+    #[error("{message}")]
+    Unusable { message: String },
     #[error("no answer within {0:?}")]
     TimedOut(Duration),
     #[error("the call was cancelled")]
@@ -170,7 +173,7 @@ impl CallFailed {
 
     const fn result(&self) -> ConnectorResult {
         match self {
-            Self::Failed { .. } => ConnectorResult::Failed,
+            Self::Failed { .. } | Self::Unusable { .. } => ConnectorResult::Failed,
             Self::Unavailable { .. } | Self::Lost { .. } => ConnectorResult::Unavailable,
             Self::TimedOut(_) => ConnectorResult::TimedOut,
             Self::Cancelled => ConnectorResult::Cancelled,
@@ -313,9 +316,9 @@ impl Connectors {
         let open = self.open(call.tenant, call.connector, Use::Calls)?;
         let done = self.asked(call, &open).await;
         match done {
-            Ok(result) if is_too_deep(&result) => Err(CallFailed::failed(format!(
-                "the result is nested deeper than {DEPTH_MAX} levels"
-            ))),
+            Ok(result) if is_too_deep(&result) => Err(CallFailed::Unusable {
+                message: format!("the result is nested deeper than {DEPTH_MAX} levels"),
+            }),
             Ok(result) => Ok(open.scrub.result(result)),
             Err(failure) => Err(open.scrub.failure(failure)),
         }

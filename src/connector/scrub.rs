@@ -64,6 +64,9 @@ impl Scrub {
             CallFailed::Unavailable { message } => CallFailed::Unavailable {
                 message: self.in_messages.text(&message).into_owned(),
             },
+            CallFailed::Unusable { message } => CallFailed::Unusable {
+                message: self.in_messages.text(&message).into_owned(),
+            },
             CallFailed::Lost { message } => CallFailed::Lost {
                 message: self.in_messages.text(&message).into_owned(),
             },

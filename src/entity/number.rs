@@ -6,12 +6,18 @@ use std::{borrow::Cow, cmp::Ordering, fmt};
 ///
 /// There are no zeros at either end of the digits, so equal numbers are equal values however they
 /// are written (`5`, `5.0`, `5E0`), and comparing never computes huge exponents.
+///
+/// An exponent beyond [`EXPONENT_MAX`] is the largest or the smallest one, and begins the digits
+/// ([`sortable`]), so that such numbers are compared exactly in the same way.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Number {
     negative: bool,
     digits: Box<str>,
     exponent: i64,
 }
+
+/// The largest exponent that is computed with.
+const EXPONENT_MAX: i64 = i64::MAX / 2;
 
 /// The narrowest numeric type that holds a number (`models-and-entities.md` §3.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -32,8 +38,8 @@ impl Number {
             .strip_prefix('-')
             .map_or((false, literal), |rest| (true, rest));
         let (mantissa, exponent) = match rest.find(['e', 'E']) {
-            Some(at) => (&rest[..at], parse_exponent(&rest[at + 1..])?),
-            None => (rest, 0),
+            Some(at) => (&rest[..at], exponent_sign(&rest[at + 1..])?),
+            None => (rest, (false, "0")),
         };
         let (whole, fraction) = match mantissa.split_once('.') {
             Some((whole, fraction)) if is_digits(fraction) => (whole, fraction),
@@ -59,11 +65,42 @@ impl Number {
             });
         }
         let point = i64::try_from(whole.len()).ok()? - leading_zeros;
-        Some(Self {
+        let (below, magnitude) = exponent;
+        if let Ok(exponent) = magnitude.parse::<i64>()
+            && exponent <= EXPONENT_MAX - point.abs()
+        {
+            let exponent = if below { -exponent } else { exponent };
+            return Some(Self {
+                negative,
+                digits: digits.into(),
+                exponent: exponent + point,
+            });
+        }
+        Some(Self::beyond(
             negative,
-            digits: digits.into(),
-            exponent: exponent.saturating_add(point),
-        })
+            digits,
+            below,
+            &add(magnitude, if below { -point } else { point }),
+        ))
+    }
+
+    /// A number with a huge exponent, of which the sign and the magnitude are given.
+    fn beyond(negative: bool, digits: &str, below: bool, magnitude: &str) -> Self {
+        // Near the limit, another spelling of the number may not be beyond it.
+        if let Ok(exponent) = magnitude.parse::<i64>()
+            && exponent <= EXPONENT_MAX
+        {
+            return Self {
+                negative,
+                digits: digits.into(),
+                exponent: if below { -exponent } else { exponent },
+            };
+        }
+        Self {
+            negative,
+            digits: (sortable(below, magnitude) + digits).into(),
+            exponent: if below { i64::MIN } else { i64::MAX },
+        }
     }
 
     pub const fn is_zero(&self) -> bool {
@@ -204,8 +241,7 @@ fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// The class of a literal of a few digits without an exponent; none for any other. An exponent that
-/// is too large to compute with counts as the largest one.
+/// The class of a literal of a few digits without an exponent; none for any other.
 fn class_of_short(literal: &str) -> Option<NumberClass> {
     // A fraction is then a double, and a whole number fits 64 bits.
     const CHARS_MAX: usize = 15;
@@ -234,17 +270,44 @@ fn class_of_short(literal: &str) -> Option<NumberClass> {
     })
 }
 
-fn parse_exponent(text: &str) -> Option<i64> {
+/// Whether an exponent is below zero, and its magnitude, without leading zeros.
+fn exponent_sign(text: &str) -> Option<(bool, &str)> {
     let (negative, digits) = match text.as_bytes().first()? {
         b'-' => (true, &text[1..]),
         b'+' => (false, &text[1..]),
         _ => (false, text),
     };
-    if !is_digits(digits) {
-        return None;
+    let magnitude = digits.trim_start_matches('0');
+    is_digits(digits).then_some((negative, if magnitude.is_empty() { "0" } else { magnitude }))
+}
+
+/// The sum of a number that is given by its digits, and another one that is not further below zero.
+fn add(digits: &str, other: i64) -> String {
+    let mut sum = digits.as_bytes().to_vec();
+    let mut carry = other;
+    for digit in sum.iter_mut().rev() {
+        let with = i64::from(*digit - b'0') + carry;
+        carry = with.div_euclid(10);
+        *digit = b"0123456789"[usize::try_from(with.rem_euclid(10)).unwrap_or_default()];
     }
-    let magnitude = digits.parse().unwrap_or(i64::MAX / 2).min(i64::MAX / 2);
-    Some(if negative { -magnitude } else { magnitude })
+    let sum = String::from_utf8_lossy(&sum);
+    let sum = if carry > 0 {
+        format!("{carry}{sum}")
+    } else {
+        sum.into_owned()
+    };
+    sum.trim_start_matches('0').to_owned()
+}
+
+/// A huge exponent as digits that sort like it, of which none begin others: how many there are,
+/// always in the same length, and then they. Below zero, each is the complement to nine.
+fn sortable(below: bool, magnitude: &str) -> String {
+    let digits = format!("{:020}{magnitude}", magnitude.len());
+    if !below {
+        return digits;
+    }
+    let complement = |digit| char::from(b'9' - (digit - b'0'));
+    digits.bytes().map(complement).collect()
 }
 
 #[cfg(test)]
@@ -304,6 +367,27 @@ mod tests {
             ["0", "-0", "0e9"],
             ["100", "1e2", "1000e-1"],
             ["-0.5", "-5e-1", "-0.50"],
+            [
+                "1e99999999999999999999",
+                "10e99999999999999999998",
+                "0.001e0100000000000000000002",
+            ],
+            [
+                "1e-99999999999999999999",
+                "100e-100000000000000000001",
+                "0.1e-99999999999999999998",
+            ],
+            // At the limit of what is computed with.
+            [
+                "1e4611686018427387903",
+                "0.1e4611686018427387904",
+                "10e4611686018427387902",
+            ],
+            [
+                "1e-4611686018427387903",
+                "0.1e-4611686018427387902",
+                "10e-4611686018427387904",
+            ],
         ] {
             assert!(
                 same.iter()
@@ -316,12 +400,21 @@ mod tests {
     #[test]
     fn order_is_exact() {
         let ascending = [
+            "-1e99999999999999999999",
+            "-1e99999999999999999998",
+            "-1e9223372036854775807",
             "-1e400",
             "-9007199254740993",
             "-9007199254740992",
             "-1.5",
             "-1e-400",
+            "-1e-99999999999999999999",
             "0",
+            "1e-100000000000000000000",
+            "1e-99999999999999999999",
+            "2e-99999999999999999999",
+            "1e-99999999999999999998",
+            "1e-9223372036854775807",
             "1e-400",
             "0.1",
             "0.10000000000000000001",
@@ -332,9 +425,24 @@ mod tests {
             "9007199254740993",
             "1e400",
             "1.1e400",
+            "1e4611686018427387902",
+            "1e4611686018427387903",
+            "1e9223372036854775806",
+            "1e9223372036854775807",
+            "1e99999999999999999998",
+            "2e99999999999999999998",
+            "1e99999999999999999999",
+            "1e100000000000000000000",
         ];
         for pair in ascending.windows(2) {
-            assert!(number(pair[0]) < number(pair[1]), "{pair:?}");
+            let (low, high) = (number(pair[0]), number(pair[1]));
+            assert!(low < high, "{pair:?}");
+            let bytes = |number: &Number| {
+                let mut bytes = Vec::new();
+                number.write_sortable(usize::MAX, &mut bytes);
+                bytes
+            };
+            assert!(bytes(&low) < bytes(&high), "{pair:?}");
         }
     }
 

@@ -34,11 +34,6 @@ impl ProjectedPaths {
         wanted
     }
 
-    /// Whether nothing of a document is read.
-    pub const fn is_nothing(&self) -> bool {
-        self.members.is_empty() && !self.whole
-    }
-
     fn add(&mut self, steps: &[Step]) {
         // Lists usually have few elements, and a step into each would be many paths.
         let Some((Step::Member(name), rest)) = steps.split_first() else {

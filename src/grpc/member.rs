@@ -65,25 +65,27 @@ pub(super) struct Answered {
 const MEMBER_STOPPING: &str = "MEMBER_STOPPING";
 
 impl Answered {
-    /// Rejects a response for another entity than the call's: the member has confused two calls.
-    /// The call fails with that.
-    pub(super) fn check(&mut self, entity: EntityId) -> Result<(), Failure> {
-        let Some(about) = self.about.take() else {
-            return Ok(());
-        };
-        let is_it = about.as_str().and_then(|about| about.parse().ok()) == Some(entity);
-        if is_it {
-            return Ok(());
-        }
-        let message = format!(
-            "the answer is about another entity: its entityId is not {entity}, which the request has"
-        );
-        self.response.outcome = Err(Rejection {
-            message: message.clone(),
-            retryable: Some(false),
-        });
-        Err(Failure::malformed(message).with("parameter", "entityId"))
+    /// Whether it names another entity than the call. Only `requestId` says which call it is for
+    /// (`grpc.md` §9.4); members that share their code may send any `entityId`, or none.
+    pub(super) fn is_about_another(&self, entity: EntityId) -> bool {
+        let about = self.about.as_ref().filter(|about| **about != "");
+        about.is_some_and(|about| {
+            let about = about.as_str().and_then(|about| about.parse().ok());
+            about != Some(entity) && about != Some(EntityId::NIL)
+        })
     }
+}
+
+/// The call of a response that could not be read, and how the call fails: waiting for another
+/// response would only end with the time limit. None if the response does not name a call.
+pub(super) fn unreadable(event: &Event, failure: &Failure) -> Option<(CallId, Response)> {
+    let call = payload::tasks::request_of(event.text().ok()?)?;
+    let outcome = Err(Rejection {
+        message: format!("the answer could not be read: {}", failure.message()),
+        retryable: Some(false),
+    });
+    let warnings = Vec::new();
+    Some((call, Response { outcome, warnings }))
 }
 
 /// Parses a response.

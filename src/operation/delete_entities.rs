@@ -90,7 +90,8 @@ impl DeleteEntities {
         definitions: &Arc<Definitions>,
     ) -> Result<AllDeleted, Failure> {
         let by = cx.initiator();
-        let mut matches = Matches::new(view, definitions, &self.condition).await?;
+        let undeclared = cx.runtime().undeclared_values();
+        let mut matches = Matches::new(view, definitions, &self.condition, undeclared).await?;
         let mut deleted = AllDeleted::of(&self.model);
         while let Some(found) = matches.next().await? {
             let outcomes = cx

@@ -87,6 +87,20 @@ pub(super) fn pagination(last: Option<&str>) -> Pagination {
     }
 }
 
+/// The items of a page and where the list continues: of those that were found, one more than the
+/// limit shows that there are more.
+pub(super) fn page<T>(
+    mut found: Vec<T>,
+    limit: usize,
+    name: impl Fn(&T) -> &str,
+) -> (Vec<T>, Pagination) {
+    let more = found.len() > limit;
+    found.truncate(limit);
+    let last = found.last().filter(|_| more);
+    let pagination = pagination(last.map(name));
+    (found, pagination)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,6 +117,16 @@ mod tests {
             assert_eq!(paging, expected);
         }
         assert!(pagination(None).next_cursor.is_none());
+    }
+
+    #[test]
+    fn a_page_continues_after_its_last_item_if_one_more_was_found() {
+        let found = || vec!["a", "b", "c"];
+        let (items, more) = page(found(), 2, |item| item);
+        assert_eq!(items, ["a", "b"]);
+        assert_eq!(more.next_cursor, pagination(Some("b")).next_cursor);
+        let (items, more) = page(found(), 3, |item| item);
+        assert_eq!((items.len(), more.has_next), (3, false));
     }
 
     #[test]

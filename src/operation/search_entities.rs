@@ -92,7 +92,7 @@ impl SearchEntities {
         let query = Query {
             definitions: &definitions,
             condition: &self.condition,
-            unknown_paths: cx.runtime().unknown_paths(&definitions),
+            undeclared: cx.runtime().undeclared(&definitions),
             order: &self.order,
             limit: self.limit,
             excess: self.excess.unwrap_or_else(|| {

@@ -55,7 +55,7 @@ impl Operation for SubmitSearch {
             definitions: &definitions,
             condition: &self.condition,
             text: &self.text,
-            unknown_paths: cx.runtime().unknown_paths(&definitions),
+            undeclared: cx.runtime().undeclared(&definitions),
             order: &self.order,
             // Whatever transaction the request may quote: it runs outside of any.
             at: cx.storage().latest(),

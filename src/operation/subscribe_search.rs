@@ -61,7 +61,7 @@ impl Operation for SubscribeSearch {
             tenant: cx.caller().tenant.clone(),
             model: self.model,
             condition: self.condition,
-            unknown_paths: cx.runtime().unknown_paths(&definitions),
+            undeclared: cx.runtime().undeclared(&definitions),
             documents: self.documents,
         };
         let storage = cx.storage();

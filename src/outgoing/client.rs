@@ -38,8 +38,11 @@ pub enum Fault {
     /// Whether the server has acted on the request is unknown.
     #[error("the connection ended before a complete answer")]
     Ended,
-    #[error("the answer has more than {0} bytes")]
-    TooLarge(usize),
+    #[error("the answer has more than {bytes_max} bytes")]
+    TooLarge {
+        status: StatusCode,
+        bytes_max: usize,
+    },
 }
 
 /// A complete answer.
@@ -214,8 +217,11 @@ impl Client {
     }
 
     async fn read(&self, answer: http::Response<Incoming>) -> Result<Answer, Fault> {
-        let too_large = Fault::TooLarge(self.bytes_max);
         let (head, body) = answer.into_parts();
+        let too_large = Fault::TooLarge {
+            status: head.status,
+            bytes_max: self.bytes_max,
+        };
         if body.size_hint().lower() > self.bytes_max as u64 {
             return Err(too_large);
         }

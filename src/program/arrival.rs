@@ -206,6 +206,15 @@ pub enum Effect {
         key: Box<str>,
         output: Arc<str>,
     },
+    /// Something went wrong that nothing repeats; operators find it in the log.
+    Log(Problem),
+}
+
+/// What went wrong for good.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Problem {
+    RunFailed { reason: Box<str> },
+    CompensationFailed { step: Box<str>, reason: Box<str> },
 }
 
 /// How an attempt ended, as breaker and health count it (1.7.3, 1.7.5).

@@ -21,6 +21,16 @@ struct AwaitInput {
     timeout_ms: Option<u64>,
 }
 
+impl AwaitInput {
+    /// What names no state would never be reached.
+    fn with_states(self) -> Result<Self, String> {
+        if self.states.is_empty() {
+            return Err("`states` is empty; name the states that are waited for".to_owned());
+        }
+        Ok(self)
+    }
+}
+
 /// An entity that is waited for.
 #[derive(Debug, Clone)]
 pub(super) struct Awaited {
@@ -45,7 +55,7 @@ impl Machine<'_> {
         } else {
             Err("the input is not an object".to_owned())
         };
-        match parsed {
+        match parsed.and_then(AwaitInput::with_states) {
             Err(message) => {
                 let outcome = self.named_or("bad_request", "failure").into();
                 let ended = Ended {

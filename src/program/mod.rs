@@ -30,8 +30,8 @@ mod unwinding;
 
 pub use advance::{Limits, Refusal, World};
 pub use arrival::{
-    Answer, Arrival, Ask, Availability, Chosen, Effect, EntityAnswer, Next, Permit, Reach, Reply,
-    Sample, StartedChild, Task, Turn,
+    Answer, Arrival, Ask, Availability, Chosen, Effect, EntityAnswer, Next, Permit, Problem, Reach,
+    Reply, Sample, StartedChild, Task, Turn,
 };
 pub use executors::{BreakerView, ExecutorView, PlanState};
 pub use form::{
@@ -46,7 +46,7 @@ pub use run::{
 };
 
 pub use saga::{Call, Pause, Purpose, Saga, SagaStep};
-pub use saga_steps::{ANSWER_LOST, may_be_at_work};
+pub use saga_steps::{ANSWER_LOST, ANSWER_UNUSABLE, NOT_CALLED, may_be_at_work};
 pub use unwinding::{CompensationError, SagaState};
 
 #[cfg(test)]

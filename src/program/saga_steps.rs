@@ -4,7 +4,7 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{
-    arrival::{Answer, Ask, Effect, Reach, Task},
+    arrival::{Answer, Ask, Effect, Problem, Reach, Task},
     form::{Kind, Name},
     history::EventKind,
     machine::{Doing, Ending, Flow, Machine, Output},
@@ -248,10 +248,10 @@ impl<'w> Machine<'w> {
     /// The task of a call was answered.
     pub(super) fn call_answered(&mut self, purpose: Purpose, answer: Answer) -> Flow {
         if let Some(Waiting::Task { task, timeout, .. }) = self.resume()
-            && matches!(purpose, Purpose::Action(_))
+            && matches!(&purpose, Purpose::Action(step) if self.can_be_undone(step))
         {
             let is_with_member = timeout.is_some();
-            // A system that was called from here may have done it, too; it is asked once more.
+            // It may have been done, so it is asked for once more.
             if may_be_at_work(&answer) {
                 self.saga().given_up.push(GivenUp {
                     task,
@@ -261,7 +261,10 @@ impl<'w> Machine<'w> {
             }
         }
         let outcome = outcome_of(&answer);
-        if matches!(purpose, Purpose::Action(_)) {
+        if let Purpose::Action(step) = &purpose {
+            if was_done(&answer) {
+                self.keep_for_undo(step);
+            }
             let kind = match &answer {
                 Answer::Lost { .. } => EventKind::ActionLost,
                 Answer::Outcome { .. } | Answer::Deadline => EventKind::ActionCompleted,
@@ -290,8 +293,7 @@ impl<'w> Machine<'w> {
             }
             (Purpose::Undo(step), Err(message)) => {
                 self.push(EventKind::CompensationFailed, &step);
-                let error = CompensationError { step, message };
-                self.saga().errors.push(error);
+                self.not_compensated(&step, message);
                 Flow::Go(Doing::Unwind)
             }
             (Purpose::OnComplete, Ok(_)) => {
@@ -343,7 +345,16 @@ impl<'w> Machine<'w> {
             Output::Text(text) => self.run.payload(&text, sequence),
         };
         self.keep_result(step, "success", output);
-        if self.saga_step(step).is_some_and(|form| form.undo.is_some()) {
+        self.keep_for_undo(step);
+    }
+
+    fn can_be_undone(&self, step: &Name) -> bool {
+        self.saga_step(step).is_some_and(|form| form.undo.is_some())
+    }
+
+    /// What a step has done is undone if the saga fails.
+    fn keep_for_undo(&mut self, step: &Name) {
+        if self.can_be_undone(step) {
             self.saga().completed.push(step.clone());
         }
     }
@@ -375,6 +386,21 @@ impl<'w> Machine<'w> {
         }
         let message = format!("step \"{step}\" failed: {cause}");
         self.unwind_for(Status::Failed, &message)
+    }
+
+    /// A call was repeated because nobody knows whether it was done, and still nobody does.
+    fn is_unsettled(&mut self, step: &Name, reason: &str) {
+        let message = format!("it is not known whether the step was done: {reason}");
+        self.not_compensated(step, message.into());
+    }
+
+    fn not_compensated(&mut self, step: &Name, message: Box<str>) {
+        self.effects.push(Effect::Log(Problem::CompensationFailed {
+            step: (&**step).into(),
+            reason: message.clone(),
+        }));
+        let step = (&**step).into();
+        self.saga().errors.push(CompensationError { step, message });
     }
 
     /// Compensation begins.
@@ -460,14 +486,16 @@ impl<'w> Machine<'w> {
         let Some(purpose) = task.purpose.clone() else {
             return Flow::Stay;
         };
-        if matches!(purpose, Purpose::Action(_)) {
+        if let Purpose::Action(step) = &purpose {
             self.push(EventKind::ActionCompleted, "timeout");
             // Who has accepted it reports its end unasked.
-            self.saga().given_up.push(GivenUp {
-                task,
-                is_with_member,
-                is_out: !is_accepted,
-            });
+            if self.can_be_undone(step) {
+                self.saga().given_up.push(GivenUp {
+                    task,
+                    is_with_member,
+                    is_out: !is_accepted,
+                });
+            }
         }
         self.called(purpose, Err(REASON.into()))
     }
@@ -481,18 +509,28 @@ impl<'w> Machine<'w> {
             saga.given_up[at].is_out = false;
             return None;
         }
-        if saga.given_up[at].is_with_member && may_be_at_work(answer) {
+        // Its member may still answer.
+        if saga.given_up[at].is_with_member && matches!(answer, Answer::Deadline) {
             return None;
         }
         let Some(Purpose::Action(step)) = saga.given_up.remove(at).task.purpose else {
             return None;
         };
-        let Ok(output) = result_of(answer.clone()) else {
-            return None;
-        };
         let has_ended = self.run.status.is_end() && self.run.waiting.is_none();
         let is_idle = has_ended && self.is_unwinding();
-        self.keep_completed(&step, Output::Text(output));
+        match result_of(answer.clone()) {
+            Ok(output) => self.keep_completed(&step, Output::Text(output)),
+            Err(_) if was_done(answer) => {
+                self.push(EventKind::StepCompleted, &step);
+                self.keep_for_undo(&step);
+            }
+            Err(reason) => {
+                if !matches!(answer, Answer::Outcome { .. }) && !was_not_called(answer) {
+                    self.is_unsettled(&step, &reason);
+                }
+                return None;
+            }
+        }
         // Otherwise it is undone next.
         Some(if is_idle {
             Flow::Go(Doing::Unwind)
@@ -517,6 +555,12 @@ fn ending(status: Status, message: &str) -> Ending {
 /// The code of a call of a system that was sent and has no answer.
 pub const ANSWER_LOST: &str = "CONNECTOR_ANSWER_LOST";
 
+/// The code of a call that was given up before anybody was sent it.
+pub const NOT_CALLED: &str = "CONNECTOR_NOT_CALLED";
+
+/// The code of a call of a system that was done, and whose answer cannot be stored.
+pub const ANSWER_UNUSABLE: &str = "CONNECTOR_ANSWER_UNUSABLE";
+
 /// Whether a member or a system may do a task, or have done it, although no answer of it has come.
 pub fn may_be_at_work(answer: &Answer) -> bool {
     match answer {
@@ -524,6 +568,16 @@ pub fn may_be_at_work(answer: &Answer) -> bool {
         Answer::Lost { code, .. } => [DISCONNECTED, ANSWER_LOST].contains(&&**code),
         Answer::Outcome { .. } => false,
     }
+}
+
+/// Whether nobody was sent a task.
+fn was_not_called(answer: &Answer) -> bool {
+    matches!(answer, Answer::Lost { code, .. } if &**code == NOT_CALLED)
+}
+
+/// Whether a system has done a task although there is no result of it.
+fn was_done(answer: &Answer) -> bool {
+    matches!(answer, Answer::Lost { code, .. } if &**code == ANSWER_UNUSABLE)
 }
 
 fn outcome_of(answer: &Answer) -> Box<str> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     advance::{is_of_an_action, matched},
-    arrival::{Answer, Ask, Availability, Effect, StartedChild, Task},
+    arrival::{Answer, Ask, Availability, Effect, Problem, StartedChild, Task},
     form::{Kind, Name, START_IN_PATHS, Step, TICK, Target, Wait},
     history::EventKind,
     input::{Input, Prepared, cache_key},
@@ -489,6 +489,12 @@ impl Machine<'_> {
         let sequence = self.push_with(event, &ending.detail, output.clone());
         let output = output.map(|output| self.run.payload(&output, sequence));
         self.run.output = output.or_else(|| self.output_of_tick(ending.status));
+        if matches!(ending.status, Status::Failed | Status::TimedOut) {
+            let reason = ending.error.as_ref().map(|error| error.message.clone());
+            self.effects.push(Effect::Log(Problem::RunFailed {
+                reason: reason.unwrap_or(ending.detail),
+            }));
+        }
         self.run.end(ending.status, ending.error, self.world.now);
         Flow::End
     }

@@ -90,6 +90,6 @@ impl SagaState {
 
     /// Whether everything that had been done was undone.
     pub fn is_compensated(&self) -> bool {
-        self.has_unwound && self.errors.is_empty()
+        self.has_unwound && self.errors.is_empty() && self.given_up.is_empty()
     }
 }

@@ -152,6 +152,10 @@ impl Action {
             None => 1,
         };
         unit.put_record(key, self.write())?;
+        let deleted = deleted_key(namespace, &self.name);
+        if before.is_none() && unit.read_record(&deleted).await?.is_some() {
+            unit.drop_record(deleted)?;
+        }
         Ok(before.is_none())
     }
 
@@ -173,11 +177,14 @@ impl Action {
         Ok(())
     }
 
-    /// Deletes one. Open tasks continue.
+    /// Deletes one. Open tasks continue, also after a restart: what they need is kept.
     pub async fn delete(unit: &mut UnitOfWork, namespace: &str, name: &str) -> Result<(), Error> {
         let key = key(namespace, name);
-        if unit.read_record(&key).await?.is_none() {
-            return Err(not_found(namespace, name));
+        let record = unit.read_record(&key).await?;
+        let record = record.ok_or_else(|| not_found(namespace, name))?;
+        // This process does those in WebAssembly itself, so that they have no open tasks.
+        if Self::read(&record)?.wasm.is_none() {
+            unit.put_record(deleted_key(namespace, name), Arc::clone(&record.body))?;
         }
         Ok(unit.drop_record(key)?)
     }
@@ -238,6 +245,18 @@ impl Registry {
         found.ok_or_else(|| not_found(namespace, name))
     }
 
+    /// The action of that name as it was when it was deleted, for tasks that are open.
+    pub async fn deleted_action(
+        &self,
+        tenant: &Tenant,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Option<Action>, Error> {
+        let key = deleted_key(namespace, name);
+        let record = self.0.storage.record(tenant, &key).await?;
+        record.map(|record| Action::read(&record)).transpose()
+    }
+
     /// The actions of a namespace, by name: those after one, `limit` at most.
     pub async fn actions(
         &self,
@@ -259,6 +278,10 @@ fn module_key(namespace: &str, name: &str) -> RecordKey {
 
 fn key(namespace: &str, name: &str) -> RecordKey {
     RecordKey::new(RecordKind::Action, namespace, name)
+}
+
+fn deleted_key(namespace: &str, name: &str) -> RecordKey {
+    RecordKey::new(RecordKind::DeletedAction, namespace, name)
 }
 
 fn not_found(namespace: &str, name: &str) -> Error {

@@ -64,11 +64,18 @@ impl NewDefinition {
             return Ok(Created::NameTaken);
         }
         let document = document_key(namespace, name, version);
+        let is_latest = head
+            .versions
+            .last()
+            .is_some_and(|it| *it.version == *version);
         let mut versions = head.versions.iter_mut();
         let change = if let Some(known) = versions.find(|one| *one.version == *version) {
             let stored = unit.read_record(&document).await?;
             let is_same = stored.is_some_and(|stored| stored.body == self.stored);
             if is_same && known.digest == self.digest {
+                if is_latest {
+                    producer::restore(unit, namespace, &self.document, now).await?;
+                }
                 return Ok(Created::Done(Change::Unchanged));
             }
             known.digest = Arc::clone(&self.digest);
@@ -84,8 +91,10 @@ impl NewDefinition {
             });
             Change::Created
         };
-        if head.versions.last().map(|latest| &*latest.version) == Some(version) {
+        // What starts runs starts the latest version, with what that one says.
+        if is_latest || change == Change::Created {
             head.description = self.description();
+            producer::define(unit, namespace, &self.document, now).await?;
         }
         unit.put_record(document, Arc::clone(&self.stored))?;
         let program = program_key(namespace, &self.digest);
@@ -93,7 +102,6 @@ impl NewDefinition {
             unit.put_record(program, Arc::clone(&self.program))?;
         }
         unit.put_record(key, head.write())?;
-        producer::define(unit, namespace, &self.document, now).await?;
         Ok(Created::Done(change))
     }
 }

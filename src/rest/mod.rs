@@ -77,6 +77,8 @@ pub struct Gateway {
     pub origins: Option<Origins>,
     /// Whether only this machine reaches it.
     pub is_local: bool,
+    /// Whether it is served over TLS.
+    pub is_tls: bool,
 }
 
 /// How much of an internal error callers receive.
@@ -174,13 +176,14 @@ pub fn router(gateway: Gateway) -> Router {
         async move |request: Request| routes::serve(&gateway, request).await
     };
     let context: Arc<str> = gateway.context.as_str().into();
+    let is_tls = gateway.is_tls;
     let all = all
         .nest("/docs", docs::routes())
         // The assets of the page are relative to its path without a slash at the end.
         .route("/docs/", get(async || Redirect::permanent("../docs")))
         .route(
             "/openapi.json",
-            get(async move |request: Request| openapi::serve(&request, &context)),
+            get(async move |request: Request| openapi::serve(&request, &context, is_tls)),
         )
         .fallback(not_found)
         .method_not_allowed_fallback(async || StatusCode::METHOD_NOT_ALLOWED);

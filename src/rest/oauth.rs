@@ -39,14 +39,18 @@ pub(super) struct Asked {
     grant_type: Option<String>,
     /// Only where the client does not name itself with HTTP Basic (RFC 6749 §2.3.1).
     #[serde(default)]
+    #[schemars(with = "String")]
     client_id: Option<String>,
     #[serde(default)]
+    #[schemars(with = "String", extend("format" = "password"))]
     client_secret: Option<String>,
     /// To be exchanged (RFC 8693 §2.1): a JWT that a trusted key has signed.
     #[serde(default)]
+    #[schemars(with = "String")]
     subject_token: Option<String>,
     /// `urn:ietf:params:oauth:token-type:jwt`.
     #[serde(default)]
+    #[schemars(with = "String")]
     subject_token_type: Option<String>,
 }
 

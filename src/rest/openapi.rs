@@ -40,17 +40,19 @@ pub fn openapi(server: &str) -> Value {
 }
 
 /// Returns the document. Its server is the address that the client used.
-pub(super) fn serve(request: &Request, context: &str) -> Response {
+pub(super) fn serve(request: &Request, context: &str, is_tls: bool) -> Response {
     let header = |name: &str| {
         let value = request.headers().get(name)?.to_str().ok()?;
         Some(value.split(',').next()?.trim().to_owned())
     };
-    let scheme = header("x-forwarded-proto").filter(|scheme| scheme == "https");
+    // A proxy may have ended TLS before.
+    let is_https = is_tls || header("x-forwarded-proto").is_some_and(|scheme| scheme == "https");
+    let scheme = if is_https { "https" } else { "http" };
     let host = header("x-forwarded-host")
         .or_else(|| header(header::HOST.as_str()))
         .or_else(|| request.uri().authority().map(ToString::to_string));
     let server = match host {
-        Some(host) => format!("{}://{host}{context}", scheme.as_deref().unwrap_or("http")),
+        Some(host) => format!("{scheme}://{host}{context}"),
         None => context.to_owned(),
     };
     json(openapi(&server).to_string())
@@ -228,7 +230,7 @@ fn document() -> Value {
         "security": [{"bearer": []}],
         "components": {
             "securitySchemes": {
-                "bearer": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT", "description": "Ignored while authentication is mocked, which is the default."}
+                "bearer": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT", "description": "An access token, without the word `Bearer`; `POST /oauth/token` issues one to a client. Ignored while authentication is mocked, which is the default."}
             },
             "schemas": generator.take_definitions(true)
         }

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use axum::{
     body::Bytes,
     extract::Request,
-    http::{HeaderMap, StatusCode, header, request},
-    response::{IntoResponse as _, Response},
+    http::{HeaderMap, Method, StatusCode, header, request},
+    response::{IntoResponse as _, Redirect, Response},
 };
 use indexmap::IndexMap;
 use percent_encoding::percent_decode_str;
@@ -37,10 +37,22 @@ const HIDDEN: [&str; 4] = [
 /// Serves a request that no other path takes.
 pub(super) async fn serve(gateway: &Gateway, request: Request) -> Response {
     let uri = request.uri().clone();
+    if is_of_a_person(&request) {
+        return Redirect::temporary("docs").into_response();
+    }
     match try_serve(gateway, request).await {
         Ok(response) => response,
         Err(failure) => gateway.problem(&failure, &uri),
     }
+}
+
+/// Whether a browser asks for the first page: there is one that shows what else there is.
+fn is_of_a_person(request: &Request) -> bool {
+    let accepted = request.headers().get(header::ACCEPT);
+    let accepted = accepted.and_then(|accepted| accepted.to_str().ok());
+    request.method() == Method::GET
+        && request.uri().path() == "/"
+        && accepted.is_some_and(|accepted| accepted.contains("text/html"))
 }
 
 async fn try_serve(gateway: &Gateway, request: Request) -> Result<Response, Failure> {

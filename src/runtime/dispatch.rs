@@ -105,6 +105,8 @@ impl Runtime {
         let (id, sent) = (image.id, image.document.clone());
         // A member that reads with its token sees the entity as it is now.
         anchor.stage(session, image, None)?;
+        // What is committed while the member works is not seen by it (`workflow-engine.md` §8).
+        session.unit()?.snapshot().await?;
         let transaction = Some(session.id());
         let mut spec = self.spec(run, call, transaction, DispatchKey::fresh(), by);
         let began = Instant::now();

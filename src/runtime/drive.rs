@@ -43,15 +43,20 @@ impl Stopped {
     pub(super) fn failure(self, compat: Compat) -> Failure {
         let error = match self {
             Self::Other(failure) => return failure,
+            // Where it has the code of a timeout, its message is that of any other call.
+            Self::Engine(engine::Error::ProcessorTimedOut { after_ms })
+                if compat.processor_timeout() == Code::DispatchTimeout =>
+            {
+                let kind = "processor";
+                engine::Error::TimedOut { kind, after_ms }
+            }
             Self::Engine(error) => error,
         };
         if error.code() == Code::TransitionNotFound {
             let status = compat.transition_not_found();
             return Failure::from(error).as_known(Code::TransitionNotFound, status);
         }
-        let code = if matches!(error, engine::Error::ProcessorTimedOut { .. }) {
-            compat.processor_timeout()
-        } else if error.is_disconnect_after_commit() {
+        let code = if error.is_disconnect_after_commit() {
             compat.disconnect_after_commit()
         } else {
             error.code()
@@ -72,14 +77,21 @@ impl Runtime {
         mut anchor: Anchor,
         by: &Initiator,
     ) -> Result<Vec<String>, Failure> {
+        let (entity, began_in) = (run.subject().id, session.id());
         let mut warnings = Vec::new();
         let driven = self.drive_to_end(session, run, &mut anchor, by, &mut warnings);
         match driven.await {
             Ok(_) => Ok(warnings),
             Err(stopped) => {
                 // What was committed stays; the failure is returned to the caller, who decides.
+                let has_committed = session.id() != began_in;
                 Box::pin(session.abandon_unfinished()).await;
-                Err(stopped.failure(self.0.settings.compat).warned(warnings))
+                let failure = stopped.failure(self.0.settings.compat).warned(warnings);
+                if !has_committed {
+                    return Err(failure);
+                }
+                let failure = failure.with("entityId", entity.to_string());
+                Err(failure.with("committedTransactionId", began_in.to_string()))
             }
         }
     }

@@ -5,7 +5,7 @@
 //! [`crate::workflow`], [`crate::engine`], [`crate::explain`], [`crate::storage`],
 //! [`crate::compute`], [`crate::connector`], [`crate::pool`], [`crate::dialect`],
 //! [`crate::wasm`], [`crate::expr`], [`crate::program`], [`crate::registry`],
-//! [`crate::condition`], [`crate::search`].
+//! [`crate::condition`], [`crate::random`], [`crate::search`].
 //! A [`Session`] is one request working on a unit: its own, or an open one that the request joins
 //! with a token. While a member is called the unit is parked, so that the member's requests can
 //! join it (`grpc.md` §10).
@@ -44,7 +44,7 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::Clock;
 use crate::compat::Compat;
 use crate::compute::{self, Members, Principal, tasks::Channels};
-use crate::condition::UnknownPaths;
+use crate::condition::Undeclared;
 use crate::engine::Limits;
 use crate::error::{Code, Coded, Properties};
 use crate::id::{EntityId, Tenant, TransactionId};
@@ -305,14 +305,23 @@ impl Runtime {
         !self.0.transactions.is_empty()
     }
 
-    /// What a condition on an unknown field means: a model that documents may widen by fields may
-    /// still get it (`search.md` §3).
-    pub fn unknown_paths(&self, definitions: &Definitions) -> UnknownPaths {
+    /// What a condition may use that the model does not declare: a model that documents may widen by
+    /// fields may still get a field (`search.md` §3).
+    pub fn undeclared(&self, definitions: &Definitions) -> Undeclared {
         let may_grow = definitions.model.change_level == Some(ChangeLevel::Structural);
         if may_grow && !self.compat().unknown_fields_are_refused() {
-            UnknownPaths::Missing
+            Undeclared::Fields
         } else {
-            UnknownPaths::Refused
+            self.undeclared_values()
+        }
+    }
+
+    /// The same where every field has to be declared.
+    pub fn undeclared_values(&self) -> Undeclared {
+        if self.compat().operands_are_declared() {
+            Undeclared::Refused
+        } else {
+            Undeclared::Values
         }
     }
 

@@ -303,6 +303,7 @@ impl Runtime {
             return self.wait_for_room(tenant, &trigger).await;
         }
         let before = trigger.position;
+        let missed = events.first().map_or(0, |it| trigger.skip_to(&event(it)));
         let next = self
             .start_each(&mut session, &by, key, &mut trigger, &events, head.last)
             .await?;
@@ -311,6 +312,13 @@ impl Runtime {
             session.unit()?.put_record(key.clone(), body)?;
             session.unit()?.settle(&Work::producer(key))?;
             session.finish(&by.cancel).await?;
+            if missed > 0 {
+                warn!(
+                    missed, producer = %key.name, topic = %trigger.topic,
+                    "events of a topic were removed before they could start a run; keep events longer \
+                     (INTERLOCK_TOPICS_RETENTION)"
+                );
+            }
         }
         Ok(next)
     }
@@ -349,6 +357,7 @@ impl Runtime {
             let input = trigger.input(batch).into();
             let start = StartRun {
                 key: Some(trigger.key(newest).into()),
+                key_since: trigger.since,
                 steps_at_once: true,
                 ..StartRun::new(name, input, StartedBy::Trigger)
             };

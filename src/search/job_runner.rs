@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};
 
 use super::{JobSettings, Matches, Order, SortKey, View, document, facts};
-use crate::condition::{Condition, UnknownPaths};
+use crate::condition::{Condition, Undeclared};
 use crate::entity::Position;
 use crate::error::{Code, Failure};
 use crate::pool::Pool;
@@ -294,7 +294,7 @@ async fn make(storage: &Storage, settings: JobSettings, job: JobRow) -> Result<M
         part: Vec::new(),
     };
     let view = View::as_of(plan.snapshot);
-    let matches = Matches::with(view, definitions, &looked.condition, looked.unknown_paths);
+    let matches = Matches::new(view, definitions, &looked.condition, looked.undeclared);
     let mut matches = matches.await?.without_budget();
     let went_on = if looked.order.is_empty() {
         hits.take_as_they_come(&mut matches).await?
@@ -321,7 +321,7 @@ async fn make(storage: &Storage, settings: JobSettings, job: JobRow) -> Result<M
 struct Looked {
     condition: Arc<Condition>,
     order: Order,
-    unknown_paths: UnknownPaths,
+    undeclared: Undeclared,
 }
 
 impl Looked {
@@ -329,7 +329,7 @@ impl Looked {
         let unreadable = |error: &dyn std::fmt::Display| {
             Failure::internal(format!("a stored search is not readable: {error}"))
         };
-        let (condition, order, takes_unknown): (String, Vec<String>, bool) =
+        let (condition, order, takes_fields): (String, Vec<String>, bool) =
             serde_json::from_str(text).map_err(|error| unreadable(&error))?;
         let keys: Result<_, _> = order.iter().map(|key| SortKey::parse(key)).collect();
         let order = keys
@@ -338,10 +338,11 @@ impl Looked {
         Ok(Self {
             condition: Arc::new(Condition::parse(&condition).map_err(|error| unreadable(&error))?),
             order,
-            unknown_paths: if takes_unknown {
-                UnknownPaths::Missing
+            undeclared: if takes_fields {
+                Undeclared::Fields
             } else {
-                UnknownPaths::Refused
+                // It was checked as its profile wants when it was submitted.
+                Undeclared::Values
             },
         })
     }

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 
 use super::{JobRunner, Order, job_runner::News};
 use crate::clock::Timestamp;
-use crate::condition::{Condition, UnknownPaths};
+use crate::condition::{Condition, Undeclared};
 use crate::entity::{Image, Position, Sequence};
 use crate::error::{Code, Coded, Failure, Properties};
 use crate::id::{JobId, Tenant};
@@ -84,7 +84,7 @@ pub struct Asked<'a> {
     pub condition: &'a Condition,
     /// The condition as it was given.
     pub text: &'a str,
-    pub unknown_paths: UnknownPaths,
+    pub undeclared: Undeclared,
     pub order: &'a Order,
     /// The sequence at which it reads.
     pub at: Sequence,
@@ -94,8 +94,8 @@ impl Asked<'_> {
     /// Rejects a search that is invalid for the model (`search.md` §4).
     pub fn check(&self) -> Result<(), Failure> {
         let schema = &self.definitions.model.schema;
-        self.condition.check_against(schema, self.unknown_paths)?;
-        Ok(self.order.check_against(schema, self.unknown_paths)?)
+        self.condition.check_against(schema, self.undeclared)?;
+        Ok(self.order.check_against(schema, self.undeclared)?)
     }
 
     /// The job in its initial state.
@@ -105,8 +105,8 @@ impl Asked<'_> {
 
     /// Read by the runner.
     fn encode(&self) -> String {
-        let takes_unknown = self.unknown_paths == UnknownPaths::Missing;
-        serde_json::to_string(&(self.text, self.order.texts(), takes_unknown)).unwrap_or_default()
+        let takes_fields = self.undeclared == Undeclared::Fields;
+        serde_json::to_string(&(self.text, self.order.texts(), takes_fields)).unwrap_or_default()
     }
 }
 

@@ -19,7 +19,7 @@ use super::{
     slice::Slice,
     walk::Walk,
 };
-use crate::condition::{Condition, UnknownPaths};
+use crate::condition::{Condition, Undeclared};
 use crate::entity::{ChangeKind, Changed, Image, Json, Position, Sequence};
 use crate::error::Failure;
 use crate::id::{ModelKey, Tenant};
@@ -34,7 +34,7 @@ pub struct Watched {
     pub tenant: Tenant,
     pub model: ModelKey,
     pub condition: Arc<Condition>,
-    pub unknown_paths: UnknownPaths,
+    pub undeclared: Undeclared,
     /// Include the documents of entities that enter or change.
     pub documents: bool,
 }
@@ -104,7 +104,7 @@ impl Live {
         let schema = &definitions.model.schema;
         watched
             .condition
-            .check_against(schema, watched.unknown_paths)?;
+            .check_against(schema, watched.undeclared)?;
         let at = storage.latest();
         // The feed continues exactly where the result ends.
         let feed = follow(storage, &watched, Position(at.0)).await?;
@@ -136,7 +136,7 @@ impl Live {
         let schema = &definitions.model.schema;
         watched
             .condition
-            .check_against(schema, watched.unknown_paths)?;
+            .check_against(schema, watched.undeclared)?;
         Ok(Self {
             storage: storage.clone(),
             result: None,

@@ -10,7 +10,7 @@ use super::{
     slice::Slice,
     walk::Walk,
 };
-use crate::condition::{Condition, UnknownPaths};
+use crate::condition::{Condition, Undeclared};
 use crate::entity::Position;
 use crate::error::Failure;
 use crate::storage::{Definitions, Snapshot, Version};
@@ -31,19 +31,10 @@ impl<'a> Matches<'a> {
         view: View,
         definitions: &'a Arc<Definitions>,
         condition: &'a Arc<Condition>,
-    ) -> Result<Self, Failure> {
-        Self::with(view, definitions, condition, UnknownPaths::Refused).await
-    }
-
-    /// The same, with a given meaning of unknown fields.
-    pub(super) async fn with(
-        view: View,
-        definitions: &'a Arc<Definitions>,
-        condition: &'a Arc<Condition>,
-        unknown_paths: UnknownPaths,
+        undeclared: Undeclared,
     ) -> Result<Self, Failure> {
         let schema = &definitions.model.schema;
-        condition.check_against(schema, unknown_paths)?;
+        condition.check_against(schema, undeclared)?;
         let narrowing = condition.narrowing(schema);
         let (place, _) = choose(&view, definitions, &narrowing).await?;
         let looks = Looks::of(condition);

@@ -23,7 +23,7 @@ mod walk;
 
 use std::sync::Arc;
 
-use crate::condition::{Condition, Facts, UnknownPaths};
+use crate::condition::{Condition, Facts, Undeclared};
 use crate::entity::Document;
 use crate::error::{Code, Coded, Failure};
 use crate::storage::{Definitions, Version};
@@ -51,7 +51,7 @@ use walk::Walk;
 pub struct Query<'a> {
     pub definitions: &'a Arc<Definitions>,
     pub condition: &'a Arc<Condition>,
-    pub unknown_paths: UnknownPaths,
+    pub undeclared: Undeclared,
     pub order: &'a Order,
     pub limit: usize,
     pub excess: Excess,
@@ -113,8 +113,8 @@ pub struct Effort {
 /// Finds the matches.
 pub async fn find(view: View, query: &Query<'_>) -> Result<Found, Failure> {
     let schema = &query.definitions.model.schema;
-    query.condition.check_against(schema, query.unknown_paths)?;
-    query.order.check_against(schema, query.unknown_paths)?;
+    query.condition.check_against(schema, query.undeclared)?;
+    query.order.check_against(schema, query.undeclared)?;
     let snapshot = view.snapshot().clone();
     let narrowing = query.condition.narrowing(schema);
     if let Some((hits, effort)) = sorted::find(&view, query, &narrowing).await? {

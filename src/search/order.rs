@@ -2,7 +2,7 @@
 
 use std::{cmp::Ordering, collections::HashSet};
 
-use crate::condition::{Facts, LifecycleField, UnknownPaths};
+use crate::condition::{Facts, LifecycleField, Undeclared};
 use crate::entity::{Number, Path, Shape, Step};
 use crate::error::{Code, Coded};
 use crate::model::{DataType, Schema, Types};
@@ -136,7 +136,7 @@ impl Order {
     pub(super) fn check_against(
         &self,
         schema: &Schema,
-        unknown: UnknownPaths,
+        unknown: Undeclared,
     ) -> Result<(), OrderError> {
         let is_many = |path: &&Path| path.steps().contains(&Step::Each);
         if let Some(path) = self.paths().find(is_many) {
@@ -150,7 +150,14 @@ impl Order {
             };
             let node = match schema.root.at(path) {
                 Some(node) => node,
-                None if unknown == UnknownPaths::Missing => continue,
+                None if unknown == Undeclared::Fields => {
+                    if let Some(name) = odd_name(path) {
+                        return Err(OrderError(format!(
+                            "`{name}` is not a field of the model; name one field in each key, as `path`, `path:asc` or `path:desc`"
+                        )));
+                    }
+                    continue;
+                }
                 None => return Err(OrderError(format!("{path} is not a field of the model"))),
             };
             if node.is_structure() {
@@ -193,6 +200,17 @@ impl Order {
             .find(|order| order.is_ne())
             .unwrap_or(Ordering::Equal)
     }
+}
+
+/// A name in a path that looks like several keys, or like more than a name: the entities would not
+/// be sorted at all by a field of that name, because none has it.
+fn odd_name(path: &Path) -> Option<&str> {
+    path.steps().iter().find_map(|step| match step {
+        Step::Member(name) => {
+            (name.contains([',', ':']) || name.trim() != &**name).then_some(&**name)
+        }
+        Step::Element(_) | Step::Each => None,
+    })
 }
 
 /// How many classes of values, each with its own order, a set of types has.

@@ -2,7 +2,7 @@
 //!
 //! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::telemetry`],
 //! [`crate::entity`], [`crate::model`], [`crate::workflow`],
-//! [`crate::engine`].
+//! [`crate::engine`], [`crate::random`].
 //! Must not: be open towards a database while someone else's code runs (DESIGN decision 3). A
 //! [`UnitOfWork`] reads as of one sequence, keeps its writes in memory and hands them to the
 //! committer, which validates everything that waits, writes the survivors in one database

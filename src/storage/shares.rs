@@ -10,6 +10,7 @@ use std::{
 };
 
 use super::port::{NodeRow, TaskKey};
+use crate::random::mixed;
 
 /// The node that does a piece of work, if it is there: the one with the highest number that is made
 /// of both. When a node comes or goes, only its own work has another place. None without nodes.
@@ -25,14 +26,6 @@ pub(super) fn number(name: &[&str]) -> i64 {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
     hash.cast_signed()
-}
-
-/// Spreads numbers that are close to each other (the finalizer of `SplitMix64`).
-const fn mixed(number: u64) -> u64 {
-    let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    number ^ (number >> 31)
 }
 
 /// The tasks that this process has to do with. Empty where the database is not shared.

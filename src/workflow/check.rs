@@ -99,6 +99,8 @@ pub(super) fn list(problems: &[Problem]) -> String {
 #[derive(Debug)]
 pub(super) struct Problems {
     pub(super) compat: Compat,
+    /// Whether the definition was imported before, perhaps by an earlier version of the server.
+    pub(super) is_stored: bool,
     errors: Vec<Problem>,
     pub(super) warnings: Vec<String>,
 }
@@ -107,9 +109,17 @@ impl Problems {
     pub(super) const fn new(compat: Compat) -> Self {
         Self {
             compat,
+            is_stored: false,
             errors: Vec::new(),
             warnings: Vec::new(),
         }
+    }
+
+    /// Those of a definition that was imported under any profile.
+    pub(super) const fn of_stored() -> Self {
+        let mut problems = Self::new(Compat::Cyoda08);
+        problems.is_stored = true;
+        problems
     }
 
     pub(super) fn add(&mut self, place: &Location, text: String) {

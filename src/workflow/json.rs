@@ -98,11 +98,15 @@ pub(super) struct MachineJson {
 }
 
 /// A state and its transitions; a state without transitions is final.
-#[derive(Serialize, Deserialize, JsonSchema)]
+#[derive(Default, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "State")]
 pub(super) struct StateJson {
     /// The transitions out of the state.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "or_absent",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub(super) transitions: Vec<TransitionJson>,
     /// Any JSON object; stored and exported unchanged.
     #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
@@ -157,7 +161,7 @@ pub(super) struct TransitionJson {
 pub(super) struct ProcessorJson {
     /// `EXTERNAL` calls a member, `scheduled` takes a transition later, `run` starts a run of a
     /// step workflow and `signal` sends a signal to the runs of the entity.
-    #[serde(default, rename = "type")]
+    #[serde(default, rename = "type", deserialize_with = "or_absent")]
     pub(super) kind: Arc<str>,
     /// The name that members register.
     #[schemars(required, length(min = 1, max = 256))]
@@ -170,7 +174,7 @@ pub(super) struct ProcessorJson {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) start_new_tx_on_dispatch: Option<bool>,
     /// How the member is called.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_absent")]
     pub(super) config: ConfigJson,
     /// Any JSON object; stored and exported unchanged.
     #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
@@ -247,7 +251,7 @@ pub(super) struct ConfigJson {
 #[schemars(rename = "Schedule")]
 pub(super) struct ScheduleJson {
     /// The delay in milliseconds; 0 with a function.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_absent")]
     pub(super) delay_ms: i64,
     /// How late it may fire, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -276,6 +280,13 @@ pub(super) struct ScheduleFunctionJson {
     pub(super) response_timeout_ms: Option<i64>,
 }
 
+/// A member for which null means absent.
+fn or_absent<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    Option::deserialize(deserializer).map(Option::unwrap_or_default)
+}
+
 /// States by name, of which each is defined once: of two, one would be lost.
 fn each_once<'de, D: Deserializer<'de>>(
     deserializer: D,
@@ -291,7 +302,8 @@ fn each_once<'de, D: Deserializer<'de>>(
 
         fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
             let mut states = BTreeMap::new();
-            while let Some((name, state)) = map.next_entry::<Arc<str>, StateJson>()? {
+            while let Some((name, state)) = map.next_entry::<Arc<str>, Option<StateJson>>()? {
+                let state = state.unwrap_or_default();
                 if states.insert(Arc::clone(&name), state).is_some() {
                     return Err(de::Error::custom(format!(
                         "the state `{name}` is defined twice"
@@ -363,7 +375,7 @@ impl Workflow {
         let json: WorkflowJson =
             serde_json::from_str(text).map_err(|error| Error::Json(error.to_string()))?;
         let place = Location::workflow(&json.name);
-        let parsed = json.read(&place, Problems::new(Compat::Cyoda08))?;
+        let parsed = json.read(&place, Problems::of_stored())?;
         Ok(parsed.workflow)
     }
 }
@@ -399,7 +411,7 @@ impl WorkflowJson {
             for (transition, json) in state.transitions.iter_mut().enumerate() {
                 for (at, processor) in json.processors.iter_mut().flatten().enumerate() {
                     let place =
-                        format!("states.{name}.transitions.{transition}.processors.?.{at}.config");
+                        format!("states.{name}.transitions.{transition}.processors.{at}.config");
                     let taken = processor.take_strays();
                     strays.extend(taken.map(|member| format!("{place}.{member}")));
                 }
@@ -641,6 +653,75 @@ mod tests {
             error.to_string().contains("`A` is defined twice"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn null_means_absent() {
+        let body = |state: &str| {
+            let text =
+                format!(r#"{{"name":"w","initialState":"A","states":{{"A":{state},"B":{{}}}}}}"#);
+            let parsed = Workflow::parse(&text).unwrap_or_else(|error| panic!("{text}: {error}"));
+            parsed.workflow.definition.body.as_str().to_owned()
+        };
+        let way = |members: &str| {
+            body(&format!(
+                r#"{{"transitions":[{{"name":"t","next":"B","manual":false{members}}}]}}"#
+            ))
+        };
+        for (null, absent) in [
+            (body("null"), body("{}")),
+            (
+                body(r#"{"transitions":null,"annotations":null}"#),
+                body("{}"),
+            ),
+            (
+                way(r#","disabled":null,"criterion":null,"processors":null,"schedule":null"#),
+                way(""),
+            ),
+            (
+                way(
+                    r#","processors":[{"name":"p","type":null,"executionMode":null,"config":null}]"#,
+                ),
+                way(r#","processors":[{"name":"p"}]"#),
+            ),
+            (
+                way(
+                    r#","schedule":{"delayMs":null,"timeoutMs":null,"function":{"name":"f","resultKind":"Schedule",
+                        "calculationNodesTags":"t","attachEntity":null,"context":null,"responseTimeoutMs":null}}"#,
+                ),
+                way(
+                    r#","schedule":{"function":{"name":"f","resultKind":"Schedule","calculationNodesTags":"t"}}"#,
+                ),
+            ),
+        ] {
+            assert_eq!(null, absent);
+        }
+        way(r#","criterion":{"type":"group","operator":"AND","conditions":null}"#);
+    }
+
+    #[test]
+    fn a_pattern_that_an_earlier_version_accepted_keeps_its_workflow_readable() {
+        let text = r#"{"name":"w","initialState":"A","criterion":{"type":"simple","jsonPath":"$.a",
+            "operatorType":"MATCHES_PATTERN","value":"[a--b]"},"states":{"A":{}}}"#;
+        Workflow::parse(text).expect_err("not RE2");
+        Workflow::load(text).expect("it was imported before");
+    }
+
+    #[test]
+    fn a_schedule_with_a_negative_timeout_has_none() {
+        let text = |timeout: &str| {
+            format!(
+                r#"{{"name":"w","initialState":"A","states":{{"A":{{"transitions":[{{"name":"t","next":"B",
+                    "manual":false,"schedule":{{"delayMs":5{timeout}}}}}]}},"B":{{}}}}}}"#
+            )
+        };
+        let parse = |timeout: &str| Workflow::parse(&text(timeout)).expect("valid");
+        let (negative, none) = (parse(r#","timeoutMs":-1"#), parse(""));
+        assert_eq!(
+            format!("{:?}", negative.workflow.states),
+            format!("{:?}", none.workflow.states)
+        );
+        assert_eq!((negative.warnings.len(), none.warnings.len()), (1, 0));
     }
 
     fn name() -> impl Strategy<Value = String> {

@@ -209,7 +209,8 @@ async fn what_is_no_backup_replaces_nothing() {
     assert!(!done && reported.contains("exists already"), "{reported}");
     let nowhere = folder.join("none/of/these.db");
     let (done, reported) = run(&folder, &[], &["backup", text(&nowhere)]).await;
-    let expected = format!("{}.partial cannot be used: No such", text(&nowhere));
+    let missing = folder.join("none/of");
+    let expected = format!("{} cannot be used: No such", text(&missing));
     assert!(!done && reported.contains(&expected), "{reported}");
     let (done, reported) = run(&folder, &[], &["backup", text(&folder)]).await;
     assert!(!done && reported.contains("is a directory"), "{reported}");

@@ -103,8 +103,16 @@ async fn imports_follow_the_profile() {
 #[tokio::test]
 async fn failures_have_the_status_that_clients_know() {
     for (settings, status, late) in [
-        (vec![], 404, "WORKFLOW_FAILED"),
-        (vec![PROFILE], 400, "DISPATCH_TIMEOUT"),
+        (
+            vec![],
+            404,
+            "WORKFLOW_FAILED: DISPATCH_TIMEOUT: processor dispatch timed out after 1ms",
+        ),
+        (
+            vec![PROFILE],
+            400,
+            "DISPATCH_TIMEOUT: processor dispatch timed out after 1ms",
+        ),
     ] {
         let server = Server::with(&settings);
         let connection = server.connect().await;
@@ -133,7 +141,7 @@ async fn failures_have_the_status_that_clients_know() {
                 json!({"entityId": id, "transition": "GO"}),
             )
             .await;
-        assert_eq!(code(&answer), late);
+        assert_eq!(answer["error"]["message"], late);
         assert_eq!(get(&connection, id).await["data"], json!({"n": 1}));
     }
 }

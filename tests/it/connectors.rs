@@ -114,6 +114,7 @@ pub(crate) fn refused(came: Came) -> String {
         CallFailed::Failed { message, .. } => message,
         other @ (CallFailed::Unavailable { .. }
         | CallFailed::Lost { .. }
+        | CallFailed::Unusable { .. }
         | CallFailed::TimedOut(_)
         | CallFailed::Cancelled) => panic!("{other:?}"),
     }

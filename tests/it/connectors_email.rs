@@ -2,10 +2,14 @@
 
 use interlock::connector::CallFailed;
 use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt as _;
 
 use super::{
     connectors::{Caller, connector, json_of, refused},
-    support::outside::{Identity, MailServer, Security},
+    support::{
+        PATIENCE,
+        outside::{Identity, MailServer, Security},
+    },
 };
 
 fn config(server: &MailServer, tls: &str, authority: &str) -> Value {
@@ -109,6 +113,28 @@ async fn what_the_mail_server_refuses_is_a_failure_and_no_secret_is_shown() {
     let came = caller.call(&plainly, message_to_ann()).await;
     assert!(came.is_err(), "STARTTLS is required");
     assert!(plain.mails().is_empty() && server.mails().is_empty());
+}
+
+#[tokio::test]
+async fn a_server_that_never_ends_its_line_is_left() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await;
+    let listener = listener.expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    let sending = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.expect("a connection");
+        while stream.write_all(&[b'2'; 8 << 10]).await.is_ok() {}
+    });
+    let server = connector(json!({
+        "type": "email", "host": "127.0.0.1", "port": port, "tls": "none",
+        "from": "shop@a.example",
+    }));
+    let came = Caller::new().call(&server, message_to_ann()).await;
+    assert!(
+        matches!(&came, Err(CallFailed::Unavailable { message }) if message.contains("more than 65536 bytes")),
+        "{came:?}"
+    );
+    let ended = tokio::time::timeout(PATIENCE, sending).await;
+    ended.expect("it is left").expect("it ends");
 }
 
 fn message_to_ann() -> Value {

@@ -28,9 +28,10 @@ fn config(outside: &Outside) -> Value {
 fn unavailable(came: Result<String, CallFailed>) -> String {
     match came.expect_err("a failure") {
         CallFailed::Unavailable { message } | CallFailed::Lost { message } => message,
-        other @ (CallFailed::Failed { .. } | CallFailed::TimedOut(_) | CallFailed::Cancelled) => {
-            panic!("{other:?}")
-        }
+        other @ (CallFailed::Failed { .. }
+        | CallFailed::Unusable { .. }
+        | CallFailed::TimedOut(_)
+        | CallFailed::Cancelled) => panic!("{other:?}"),
     }
 }
 
@@ -119,8 +120,14 @@ async fn an_answer_is_json_text_or_null_and_a_status_from_300_a_failure() {
     );
     assert!(outside.seen_at("POST /elsewhere").is_empty());
     assert!(outside.seen_at("GET /elsewhere").is_empty());
-    outside.next(line, Behaviour::Text(200, "x".repeat(2 << 20)));
+    outside.next(line, Behaviour::Text(400, "x".repeat(2 << 20)));
     assert!(refused(caller.call(&stripe, charge()).await).contains("more than 1048576 bytes"));
+    outside.next(line, Behaviour::Text(200, "x".repeat(2 << 20)));
+    let done = caller.call(&stripe, charge()).await;
+    assert!(
+        matches!(&done, Err(CallFailed::Unusable { message }) if message.contains("more than")),
+        "{done:?}"
+    );
     for operation in [
         "POST",
         "/charges",

@@ -103,6 +103,97 @@ async fn rows_are_written_read_and_deleted_with_their_digits() {
     }
 }
 
+/// The database itself reads `'3; x'` as 3, and every other text as 0.
+#[tokio::test]
+async fn a_value_selects_only_the_rows_that_have_it() {
+    let Some(server) = Mariadb::start() else {
+        return;
+    };
+    server.execute(
+        "CREATE TABLE shop.users (id int PRIMARY KEY, token varchar(50), mail varchar(50) UNIQUE,
+         seen timestamp(6) NULL, length time NULL, amount decimal(7,2) zerofill, level tinyint(1) unsigned)",
+    );
+    let (caller, users) = (Caller::new(), connector(config(&server)));
+    let call = async |request: &str| caller.call_text(&users, request).await;
+    call(
+        r#"{"operation":"INSERT","target":"users","payload":[
+            {"id":3,"token":"secret","mail":"a","seen":"2026-11-23T10:00:00.5+02:00","length":"9:05:00",
+             "amount":42.5,"level":200},
+            {"id":4,"token":"7","mail":"b"}]}"#,
+    )
+    .await
+    .expect("written");
+    let row = call(r#"{"operation":"GET","target":"users","params":{"id":"3"}}"#).await;
+    let row = row.expect("a row");
+    assert_eq!(
+        row,
+        r#"{"id":3,"token":"secret","mail":"a","seen":"2026-11-23T08:00:00.500Z","length":"09:05:00","amount":42.50,"level":200}"#
+    );
+    let found = call(
+        r#"{"operation":"GET","target":"users","params":{"seen":"2026-11-23T08:00:00.500Z"}}"#,
+    );
+    assert_eq!(found.await.as_deref(), Ok(&*row));
+    for (filter, count) in [
+        (r#"{"token":0}"#, 0),
+        (r#"{"token":false}"#, 0),
+        (r#"{"id":"3; x"}"#, 0),
+        (r#"{"id":""}"#, 0),
+        (r#"{"token":7}"#, 1),
+        (r#"{"id":"4"}"#, 0),
+    ] {
+        let request = format!(r#"{{"operation":"DELETE","target":"users","where":{filter}}}"#);
+        let done = call(&request).await.expect("done");
+        assert_eq!(json_of(Ok(done))["affected"], count, "{filter}");
+    }
+    // Another row has that address, and is not overwritten.
+    let taken = r#"{"operation":"UPSERT","target":"users","payload":{"id":5,"mail":"a"}}"#;
+    assert!(refused(call(taken).await).contains("Duplicate"));
+    for level in ["1", "2"] {
+        let put = format!(
+            r#"{{"operation":"UPSERT","target":"users","payload":{{"id":5,"mail":"c","level":{level}}}}}"#
+        );
+        call(&put).await.expect("written");
+    }
+    let all = "SELECT group_concat(id, ':', token, ifnull(level, '') ORDER BY id) FROM shop.users";
+    assert_eq!(server.execute(all), "3:secret200");
+    assert_eq!(
+        server.execute("SELECT level FROM shop.users WHERE id = 5"),
+        "2"
+    );
+}
+
+/// A statement that waits for a lock when its call is given up is not executed later.
+#[tokio::test]
+async fn a_write_that_was_given_up_leaves_nothing() {
+    let Some(server) = Mariadb::start() else {
+        return;
+    };
+    server.execute("CREATE TABLE shop.stock (id int PRIMARY KEY, n int, status varchar(9))");
+    server.execute("INSERT INTO shop.stock VALUES (1, 5, 'new')");
+    let holds = connector(config(&server));
+    let mut impatient = config(&server);
+    impatient["timeout"] = json!(1_000);
+    let (caller, stock) = (Caller::new(), connector(impatient));
+    let row = RowCall {
+        tenant: &caller.tenant,
+        connector: &holds,
+        table: "stock",
+        id: "1",
+        timeout: PATIENCE,
+        cancel: &CancellationToken::new(),
+    };
+    let held = caller.connectors.row(row).await.expect("a row");
+    let add = json!({"operation": "UPDATE", "target": "stock", "where": {"id": 1},
+        "set": {"n": {"$column": "n", "$op": "+", "$value": 200}}});
+    let late = caller.call(&stock, add.clone()).await;
+    assert!(matches!(late, Err(CallFailed::TimedOut(_))), "{late:?}");
+    drop(held);
+    // This one waits for whatever still holds the row.
+    let next = caller.call(&holds, add).await;
+    assert_eq!(json_of(next)["affected"], 1);
+    assert_eq!(server.execute("SELECT n FROM shop.stock"), "205");
+}
+
 #[tokio::test]
 async fn a_row_moves_on_and_the_mirror_is_written() {
     let Some(server) = Mariadb::start() else {

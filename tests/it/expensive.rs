@@ -225,7 +225,7 @@ async fn evaluating_an_entity_has_a_limit_of_work() {
 async fn patterns_that_are_too_large_are_refused_with_their_limit() {
     let stage = Stage::new(&[]).await;
     let patterns = |count: usize, times: usize| {
-        let pattern = |n| leaf("$.text", "MATCHES_PATTERN", format!(r"\w{{{times}}}x{n}"));
+        let pattern = |n| leaf("$.text", "MATCHES_PATTERN", format!(r"\pL{{{times}}}x{n}"));
         group("AND", (0..count).map(pattern).collect())
     };
     for (condition, why) in [

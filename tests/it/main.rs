@@ -101,6 +101,7 @@ mod rest;
 mod revocation;
 mod rows;
 mod runs;
+mod saga_members;
 mod saga_secrets;
 mod saga_starts;
 mod sagas;

@@ -375,6 +375,9 @@ async fn a_tick_processes_what_is_named_and_nothing_that_is_paused() {
         ),
         (json!({"payload": {"state_path": "/a.json"}}), "BAD_REQUEST"),
         (json!({"payload": {"managers": "a.json"}}), "BAD_REQUEST"),
+        // What is misspelt does not tick all.
+        (json!({"managers": ["a.json"]}), "BAD_REQUEST"),
+        (json!({"payload": {"manager": ["a.json"]}}), "BAD_REQUEST"),
     ] {
         assert_eq!(
             connection.fails("ManagerTickRequest", payload).await,

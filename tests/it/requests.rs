@@ -292,13 +292,13 @@ async fn a_failure_has_the_members_it_must() {
 #[tokio::test]
 async fn what_a_view_says_wrongly_is_reported_of_that() {
     let server = Server::start();
-    let rest = server.rest();
+    let connection = server.connect().await;
     // Also where an export was sent back.
-    let view = r#"{"currentState":"UNLOCKED","model":{"$":{".a":5}}}"#;
-    let said = rest
-        .post("/api/model/import/JSON/SIMPLE_VIEW/view/1", view)
-        .await;
-    assert!(said.text.contains("integer `5`"), "{}", said.text);
+    let view = json!({"currentState": "UNLOCKED", "model": {"$": {".a": 5}}});
+    let import = json!({"model": {"name": "view", "version": 1}, "dataFormat": "JSON", "converter": "SIMPLE_VIEW", "payload": view});
+    let answer = connection.call("EntityModelImportRequest", import).await;
+    let message = answer["error"]["message"].as_str().expect("a message");
+    assert!(message.contains("integer `5`"), "{message}");
 }
 
 #[tokio::test]
@@ -319,4 +319,22 @@ async fn what_is_the_same_of_all_is_reported_once() {
         Some(1),
         "{answer}"
     );
+}
+
+#[tokio::test]
+async fn an_optional_member_that_is_null_is_absent() {
+    let server = Server::start();
+    let (rest, connection) = (server.rest(), server.connect().await);
+    rest.lock_model("null", r#"{"n":1}"#).await;
+    let transition = json!({"name": "GO", "next": "NEW", "manual": true, "schedule": null,
+        "processors": [{"name": "p", "type": null, "executionMode": null, "config": null}],
+        "criterion": {"type": "group", "operator": "AND", "conditions": null}});
+    let workflow = json!({"version": "1", "name": "w", "initialState": "NEW",
+        "states": {"NEW": {"transitions": [transition]}, "OTHER": null, "LAST": {"transitions": null}}});
+    let import = json!({"importMode": null, "allowCycles": null, "workflows": [workflow]});
+    let path = "/api/model/null/1/workflow/import";
+    rest.post(path, import.to_string()).await.ok();
+    let model = json!({"name": "null", "version": 1});
+    let new = json!({"dataFormat": null, "payload": {"model": model, "data": {"n": 1}}});
+    connection.ok("EntityCreateRequest", new).await;
 }

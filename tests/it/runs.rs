@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use crate::support::{
-    Connection, Server, governed_model, locked_model, new_entity, payload_of, processed_by, request,
+    Connection, Server, code, create, governed_model, locked_model, new_entity, payload_of,
+    processed_by, request,
 };
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -309,7 +310,7 @@ start:
 steps:
   moved:
     run: "@entity/await"
-    inputMapping: {"entityId": "$.steps._start.output.entityId", "states": ["DONE"]}
+    inputMapping: {"entityId": "$.steps._start.output.entityId", "states": ["DELETED"]}
     transitions: {success: flo.Completed, entity_not_found: flo.Failed}
 "#;
     define(&connection, document).await;
@@ -335,6 +336,176 @@ steps:
         failed["steps"]["start"]["output"]["code"].is_string(),
         "{failed}"
     );
+}
+
+#[tokio::test]
+async fn a_wait_for_states_that_no_workflow_has_is_refused_unless_it_has_a_time_limit() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let model = governed_model(
+        &connection,
+        "orders",
+        json!({"n": 1}),
+        json!({"version": "1", "name": "w", "initialState": "NEW",
+            "states": {"NEW": {"transitions": [{"name": "GO", "next": "DONE", "manual": true}]}, "DONE": {}}}),
+    )
+    .await;
+    let entity = create(&connection, &model, json!({"n": 1})).await;
+    let document = r#"
+kind: Workflow
+name: awaits
+version: "1"
+start:
+  run: "@entity/await"
+  transitions: {success: flo.Completed, failure: flo.Failed, timeout: flo.TimedOut}
+"#;
+    define(&connection, document).await;
+    for (states, limit, expected) in [
+        (json!([]), None, "failed"),
+        (json!(["DOEN", "GONE"]), None, "failed"),
+        (json!(["GONE"]), Some(20), "timed_out"),
+        (json!(["GONE", "NEW"]), None, "completed"),
+        (json!(["GONE", "DONE"]), None, "waiting"),
+        (json!(["DELETED"]), None, "waiting"),
+    ] {
+        let mut input = json!({"entityId": entity, "states": states});
+        if let Some(limit) = limit {
+            input["timeoutMs"] = json!(limit);
+        }
+        let id = start(&connection, json!({"definition": "awaits", "input": input})).await;
+        let found = if expected == "waiting" {
+            waits(&connection, &id).await
+        } else {
+            ended(&connection, &id).await
+        };
+        assert_eq!(found["status"], expected, "{states}: {found}");
+        if expected == "failed" {
+            let output = &found["steps"]["start"]["output"];
+            assert_eq!(output["code"], "BAD_REQUEST", "{states}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_a_transaction_starts_can_be_signalled_and_cancelled_in_it() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let action = json!({"name": "plan", "maxRetries": 0});
+    connection.ok("ActionRegisterRequest", action).await;
+    define(&connection, APPROVAL).await;
+    let document = "kind: Workflow\nname: plans\nversion: \"1\"\nstart:\n  run: \"@actions/plan\"\n  transitions: {success: flo.Completed, failure: flo.Failed}\n";
+    define(&connection, document).await;
+    let member = server.connect().await;
+    let join = json!({"actions": ["plan"]});
+    let join = request("CalculationMemberJoinEvent", "join", join);
+    member.send(join).await;
+    for success in [true, false] {
+        let id = start(&connection, json!({"definition": "plans"})).await;
+        let event = loop {
+            let event = member.unasked().await.expect("a task");
+            if event.kind == EventType::TaskCalculationRequest {
+                break event;
+            }
+        };
+        let token = event.attribute("cyodatxtoken").expect("a token").to_owned();
+        let quoted = [("cyodatxtoken", token.as_str())];
+        let chosen = format!("chosen-{success}");
+        let mut runs = Vec::new();
+        for payload in [
+            json!({"definition": "approval"}),
+            json!({"definition": "approval", "runId": chosen}),
+        ] {
+            let begun = member.call_with("RunStartRequest", payload, &quoted).await;
+            assert_eq!(begun["success"], true, "{begun}");
+            runs.push(begun["runId"].as_str().expect("an id").to_owned());
+        }
+        let again = json!({"definition": "approval", "runId": chosen});
+        let again = member.call_with("RunStartRequest", again, &quoted).await;
+        assert_eq!(code(&again), "RUN_EXISTS", "{again}");
+        let [first, second] = &runs[..] else {
+            panic!("{runs:?}");
+        };
+        let approval = json!({"runId": first, "type": "approval", "payload": {"by": "me"}});
+        let kept = member
+            .call_with("RunSignalRequest", approval, &quoted)
+            .await;
+        assert_eq!(
+            (&kept["success"], &kept["matched"]),
+            (&json!(true), &json!(false))
+        );
+        let cancel = json!({"runId": second});
+        let gone = member.call_with("RunCancelRequest", cancel, &quoted).await;
+        assert_eq!(gone["status"], "cancelled", "{gone}");
+        let seen = connection
+            .fails("RunGetRequest", json!({"runId": first}))
+            .await;
+        assert_eq!(seen, "RUN_NOT_FOUND", "nobody else sees it yet");
+        let answer = json!({"requestId": payload_of(&event)["requestId"], "success": success,
+            "error": {"message": "no"}});
+        let answer = request("TaskCalculationResponse", &member.fresh_id(), answer);
+        member.send(answer).await;
+        ended(&connection, &id).await;
+        if success {
+            let first = ended(&connection, first).await;
+            assert_eq!(first["output"]["by"], "me", "{first}");
+            assert_eq!(run(&connection, second).await["status"], "cancelled");
+        } else {
+            for id in &runs {
+                let failed = connection
+                    .fails("RunGetRequest", json!({"runId": id}))
+                    .await;
+                assert_eq!(failed, "RUN_NOT_FOUND");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_run_says_how_many_of_its_signals_are_left_out() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    define(&connection, APPROVAL).await;
+    let id = start(&connection, json!({"definition": "approval"})).await;
+    let large = "x".repeat(1_000_000);
+    for _ in 0..5 {
+        signal(&connection, &id, "noise", json!(large)).await;
+    }
+    let all = run(&connection, &id).await;
+    assert_eq!(all["signals"].as_array().map(Vec::len), Some(5));
+    assert_eq!(all.get("signalsOmitted"), None);
+    for _ in 0..2 {
+        signal(&connection, &id, "noise", json!(large)).await;
+    }
+    let some = run(&connection, &id).await;
+    assert_eq!(some["signals"].as_array().map(Vec::len), Some(5));
+    assert_eq!(some["signalsOmitted"], 2);
+}
+
+#[tokio::test]
+async fn attributes_are_compared_digit_by_digit() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    define(&connection, APPROVAL).await;
+    for amount in [9_007_199_254_740_992_u64, 9_007_199_254_740_993] {
+        let input = json!({"amount": amount});
+        start(
+            &connection,
+            json!({"definition": "approval", "input": input}),
+        )
+        .await;
+    }
+    for (filter, count) in [
+        ("amount=9007199254740992", 1),
+        ("amount=9007199254740993.0", 1),
+        ("amount=9007199254740994", 0),
+        ("amount>9007199254740992", 1),
+        ("amount<9007199254740993", 1),
+    ] {
+        let payload = json!({"definition": "approval", "attributes": [filter]});
+        let found = connection.ok("RunsGetRequest", payload).await;
+        let items = found["items"].as_array().map(Vec::len);
+        assert_eq!(items, Some(count), "{filter}: {found}");
+    }
 }
 
 #[tokio::test]

@@ -89,6 +89,23 @@ async fn interlock(server: &Server, line: &[&str]) -> (Option<i32>, String, Stri
     (output.status.code(), out, err)
 }
 
+/// A system has done what it answers with success, whatever it answers (`orchestration.md` 2.4).
+#[tokio::test]
+async fn a_call_whose_answer_cannot_be_stored_is_undone() {
+    let (server, outside) = applied().await;
+    let answer = Behaviour::Text(200, "x".repeat(2 << 20));
+    outside.on("POST /two", answer);
+    let line = ["saga", "start", "quick", r#"{"who":"me"}"#];
+    let (_, out, _) = interlock(&server, &line).await;
+    assert!(out.contains(" compensated: "), "{out}");
+    assert!(out.contains("more than 1048576 bytes"), "{out}");
+    let seen: Vec<_> = outside.seen().into_iter().map(|seen| seen.line).collect();
+    assert!(
+        seen.ends_with(&["POST /undo-two".to_owned(), "POST /undo-one".to_owned()]),
+        "{seen:?}"
+    );
+}
+
 #[tokio::test]
 async fn the_command_starts_lists_and_shows_sagas() {
     let (server, outside) = applied().await;
@@ -121,7 +138,7 @@ async fn the_command_starts_lists_and_shows_sagas() {
     );
     outside.next("POST /three", Behaviour::Empty(402));
     let (code, out, _) = run(&["start", "quick", r#"{"who":"me"}"#]).await;
-    assert_eq!(code, Some(0), "it is an outcome");
+    assert_eq!(code, Some(1), "it has not completed");
     assert!(
         out.ends_with(" compensated: step \"three\" failed: POST /three answered 402\n"),
         "{out}"

@@ -149,6 +149,38 @@ async fn a_new_definition_replaces_the_schedule_and_one_without_removes_it() {
 }
 
 #[tokio::test]
+async fn an_older_version_that_is_replaced_leaves_the_schedule_of_the_latest() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let of_two = "schedule:\n  interval: 3600000\n  input: '{\"v\": 2}'";
+    define(&connection, &document("", "hold")).await;
+    let two = document(of_two, "hold").replace("1.0.0", "2.0.0");
+    define(&connection, &two).await;
+    let before = schedule(&connection).await;
+    assert_eq!(before["intervalMs"], 3_600_000);
+    for of_one in ["", "schedule:\n  interval: 20\n  input: '{\"v\": 1}'"] {
+        let one = document(of_one, "flo.Completed");
+        define(&connection, &format!("description: again\n{one}")).await;
+        assert_eq!(schedule(&connection).await, before, "{of_one}");
+    }
+    // What is sent again as it is keeps the place of the schedule, and a pause.
+    let set = |enabled: bool| json!({"name": "nightly", "enabled": enabled});
+    let request = "RunDefinitionSetEnabledRequest";
+    connection.ok(request, set(false)).await;
+    define(&connection, &two).await;
+    assert_eq!(schedule(&connection).await["active"], false);
+    connection.ok(request, set(true)).await;
+    // The schedule of the version that is then the latest follows.
+    let payload = json!({"name": "nightly", "version": "2.0.0"});
+    connection.ok("RunDefinitionDeleteRequest", payload).await;
+    let found = until_runs(&connection, 1).await;
+    let run = json!({"runId": found[0]["runId"]});
+    let run = connection.ok("RunGetRequest", run).await;
+    assert_eq!(run["run"]["input"], json!({"v": 1}));
+    assert_eq!(run["run"]["definition"]["version"], "1.0.0");
+}
+
+#[tokio::test]
 async fn a_schedule_resumes_after_a_crash_without_making_up_for_what_it_missed() {
     let mut server = Server::on_disk(&[]);
     let connection = server.connect().await;

@@ -68,10 +68,12 @@ async fn what_fails_after_a_segment_leaves_the_entity_as_it_was_committed() {
             }
         });
         let refused = scene.post(json!({"n": 1})).await;
-        refused.refused(400, "WORKFLOW_FAILED");
+        let problem = refused.refused(400, "WORKFLOW_FAILED");
         let entities = scene.entities().await;
         assert_eq!(entities.len(), 1, "{workflow}");
         let entity = &entities[0]["payload"];
+        let named = &problem["properties"]["entityId"];
+        assert_eq!(named, &entity["meta"]["id"], "{problem}");
         assert_eq!(
             (state(entity), &entity["data"]),
             ("A", &json!({"n": 1})),

@@ -608,3 +608,116 @@ async fn a_touch_extends_a_lease_over_a_crash() {
     let tasks = connection.ok("TaskAwaitRequest", wait).await;
     assert_eq!(tasks["tasks"][0]["taskId"], task.as_str());
 }
+
+/// A worker's report that a task has failed and is to be delivered again.
+async fn fail(connection: &Connection, task: &str) -> (Value, Value) {
+    let failed = json!({"taskId": task, "workerId": "w1", "retry": true,
+        "error": {"code": "X", "message": "no"}});
+    let mut failed = connection.ok("TaskFailRequest", failed).await;
+    (failed["applied"].take(), failed["willRetry"].take())
+}
+
+/// The next task of a worker, which is registered before.
+async fn pulled(connection: &Connection, worker: &str) -> (String, Value) {
+    register(connection, worker).await;
+    let wait = json!({"workerId": worker, "actions": ["charge"], "blockMs": 30_000});
+    let mut tasks = connection.ok("TaskAwaitRequest", wait).await;
+    let task = &mut tasks["tasks"][0];
+    let id = task["taskId"].as_str().expect("a task").to_owned();
+    (id, task["attempt"].take())
+}
+
+#[tokio::test]
+async fn a_crash_forgets_no_attempt_of_a_task() {
+    let mut server = Server::on_disk(&[]);
+    let connection = stage(&server, json!({"maxRetries": 1, "retryDelayMs": 10})).await;
+    let run = start(&connection).await;
+    let (task, attempt) = pulled(&connection, "w1").await;
+    assert_eq!(attempt, 1);
+    let again = (json!(true), json!(true));
+    assert_eq!(fail(&connection, &task).await, again);
+    server.kill();
+    server.restart();
+    let connection = server.connect().await;
+    let (same, attempt) = pulled(&connection, "w2").await;
+    assert_eq!((&same, attempt), (&task, json!(2)));
+    let failed = json!({"taskId": task, "workerId": "w2", "retry": true,
+        "error": {"message": "no"}});
+    let failed = connection.ok("TaskFailRequest", failed).await;
+    assert_eq!(failed["willRetry"], false);
+    let run = finished(&connection, &run).await;
+    assert_eq!(run["steps"]["start"]["outcome"], "failure");
+}
+
+#[tokio::test]
+async fn a_crash_does_not_cut_the_pause_before_a_delivery() {
+    let mut server = Server::on_disk(&[]);
+    let connection = stage(&server, json!({"retryDelayMs": 3_600_000})).await;
+    start(&connection).await;
+    let (task, _) = pulled(&connection, "w1").await;
+    fail(&connection, &task).await;
+    server.kill();
+    server.restart();
+    let connection = server.connect().await;
+    register(&connection, "w2").await;
+    let sent = async {
+        while shown(&connection, &task).await["attempt"] != 1 {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(PATIENCE, sent).await.expect("it is there again");
+    let wait = json!({"workerId": "w2", "actions": ["charge"], "blockMs": 0});
+    let none = connection.ok("TaskAwaitRequest", wait).await;
+    assert_eq!(none["tasks"], json!([]));
+    assert_eq!(shown(&connection, &task).await["status"], "pending");
+}
+
+#[tokio::test]
+async fn a_report_that_asks_for_another_delivery_may_be_repeated() {
+    let server = Server::start();
+    let connection = stage(&server, json!({"retryDelayMs": 1_000})).await;
+    let run = start(&connection).await;
+    let (task, _) = pulled(&connection, "w1").await;
+    let again = (json!(true), json!(true));
+    for _ in 0..2 {
+        assert_eq!(fail(&connection, &task).await, again);
+    }
+    assert_eq!(pulled(&connection, "w1").await, (task.clone(), json!(2)));
+    // Its worker leaves, and nobody else has it.
+    let left = json!({"workerId": "w1"});
+    connection.ok("WorkerDeregisterRequest", left).await;
+    assert_eq!(fail(&connection, &task).await, again);
+    assert_eq!(pulled(&connection, "w1").await, (task.clone(), json!(3)));
+    let complete = json!({"taskId": task, "workerId": "w1"});
+    connection.ok("TaskCompleteRequest", complete).await;
+    assert_eq!(finished(&connection, &run).await["status"], "completed");
+}
+
+#[tokio::test]
+async fn open_tasks_of_a_deleted_action_continue_after_a_crash() {
+    let mut server = Server::on_disk(&[("INTERLOCK_TASKS_LEASE", "60s")]);
+    let connection = stage(&server, json!({})).await;
+    let mut runs = vec![start(&connection).await];
+    // One is with a worker, and one waits.
+    let (taken, _) = pulled(&connection, "w1").await;
+    runs.push(start(&connection).await);
+    let action = json!({"name": "charge"});
+    connection.ok("ActionDeleteRequest", action.clone()).await;
+    server.kill();
+    server.restart();
+    let connection = server.connect().await;
+    let gone = connection.fails("ActionGetRequest", action).await;
+    assert_eq!(gone, "ACTION_NOT_FOUND");
+    let (waiting, _) = pulled(&connection, "w2").await;
+    for (task, worker) in [(taken, "w1"), (waiting, "w2")] {
+        let complete = json!({"taskId": task, "workerId": worker});
+        let completed = connection.ok("TaskCompleteRequest", complete).await;
+        assert_eq!(completed["applied"], true);
+    }
+    for run in runs {
+        assert_eq!(finished(&connection, &run).await["status"], "completed");
+    }
+    // A new run finds no action.
+    let run = start(&connection).await;
+    assert_eq!(finished(&connection, &run).await["status"], "failed");
+}

@@ -250,7 +250,7 @@ async fn a_new_version_continues_where_the_one_before_was() {
 }
 
 #[tokio::test]
-async fn a_deleted_definition_starts_nothing_and_a_new_one_repeats_nothing() {
+async fn a_deleted_definition_starts_nothing_and_a_new_one_begins_with_the_oldest_event() {
     let server = Server::start();
     let connection = server.connect().await;
     let one = document("trigger:\n  stream: orders", ENDS);
@@ -261,11 +261,59 @@ async fn a_deleted_definition_starts_nothing_and_a_new_one_repeats_nothing() {
     connection.ok("RunDefinitionDeleteRequest", payload).await;
     publish(&connection, "orders", 4..6).await;
     assert_eq!(runs(&connection).await.len(), 3);
-    // It reads from the beginning, and finds the runs that there are by their keys.
-    define(&connection, &one).await;
+    // It is a new one, whatever the runs of the one before.
+    let batches = "trigger:\n  stream: orders\n  batch_size: 5";
+    define(&connection, &document(batches, ENDS)).await;
     until_at(&connection, 5).await;
     let found = runs(&connection).await;
-    assert_eq!(sequences(&found, "orders"), [1, 2, 3, 4, 5]);
+    assert_eq!(sequences(&found, "orders"), [1, 2, 3, 5]);
+    // One that merely changes repeats nothing.
+    define(&connection, &one).await;
+    publish(&connection, "orders", 6..7).await;
+    until_at(&connection, 6).await;
+    let found = runs(&connection).await;
+    assert_eq!(sequences(&found, "orders"), [1, 2, 3, 5, 6]);
+    let payload = json!({"name": "ship"});
+    connection.ok("RunDefinitionDeleteRequest", payload).await;
+    define(&connection, &one).await;
+    until_at(&connection, 6).await;
+    let found = runs(&connection).await;
+    let repeated = [1, 2, 3, 5, 6, 1, 2, 3, 4, 5, 6];
+    assert_eq!(sequences(&found, "orders"), repeated);
+}
+
+#[tokio::test]
+async fn events_that_are_removed_before_a_trigger_reads_them_are_counted() {
+    let server = Server::with(&[("INTERLOCK_TOPICS_RETENTION", "2s")]);
+    let connection = server.connect().await;
+    define(&connection, &document("trigger:\n  stream: orders", ENDS)).await;
+    let shown = trigger(&connection).await;
+    assert_eq!(shown.get("missed"), None, "{shown}");
+    enable(&connection, false).await;
+    publish(&connection, "orders", 1..6).await;
+    let shown = until(&connection, |it| it["missed"] == 5).await;
+    assert_eq!(shown["lag"], 0, "{shown}");
+    // What it misses stays counted when it goes on.
+    enable(&connection, true).await;
+    publish(&connection, "orders", 6..7).await;
+    let shown = until_at(&connection, 6).await;
+    assert_eq!(shown["missed"], 5, "{shown}");
+    assert_eq!(inputs(&connection).await, numbers(6..7));
+    // Events that were removed before there was a trigger are not missed.
+    let payload = json!({"name": "ship"});
+    connection.ok("RunDefinitionDeleteRequest", payload).await;
+    let begun = Instant::now();
+    loop {
+        let read = json!({"topic": "orders"});
+        let part = connection.ok("TopicGetRequest", read).await;
+        if part["first"] == 7 {
+            break;
+        }
+        assert!(begun.elapsed() < PATIENCE, "{part}");
+    }
+    define(&connection, &document("trigger:\n  stream: orders", ENDS)).await;
+    let shown = trigger(&connection).await;
+    assert_eq!(shown.get("missed"), None, "{shown}");
 }
 
 #[tokio::test]

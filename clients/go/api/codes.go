@@ -16,7 +16,7 @@ const (
 	CodeBundleNotFound Code = "BUNDLE_NOT_FOUND"
 	// CodeCancelled means: the caller cancelled the request; nothing was written.
 	CodeCancelled Code = "CANCELLED"
-	// CodeComputeMemberDisconnected means: the member's stream ended during a call; nothing was written, retry.
+	// CodeComputeMemberDisconnected means: the member's stream ended during a call, and the transition was not made: retry. With `properties.committedTransactionId`, what came before a processor with COMMIT_BEFORE_DISPATCH is stored.
 	CodeComputeMemberDisconnected Code = "COMPUTE_MEMBER_DISCONNECTED"
 	// CodeConditionTypeMismatch means: an operand is not a valid value of any type the field has; check the model.
 	CodeConditionTypeMismatch Code = "CONDITION_TYPE_MISMATCH"
@@ -194,7 +194,7 @@ const (
 	CodeValidationFailed Code = "VALIDATION_FAILED"
 	// CodeWorkerNotFound means: the worker is not registered in this namespace, or belongs to another tenant; register it again, as after a restart of the service.
 	CodeWorkerNotFound Code = "WORKER_NOT_FOUND"
-	// CodeWorkflowFailed means: a processor, a criterion or an engine limit failed the transition; nothing was written.
+	// CodeWorkflowFailed means: a processor, a criterion or an engine limit failed the transition, which was not made. With `properties.committedTransactionId`, a processor with COMMIT_BEFORE_DISPATCH had committed what came before it: the entity `properties.entityId` is stored.
 	CodeWorkflowFailed Code = "WORKFLOW_FAILED"
 	// CodeWorkflowSchemaVersionUnsupported means: the profile `cyoda-0.8` accepts the schema versions 1.1 to 1.3 only.
 	CodeWorkflowSchemaVersionUnsupported Code = "WORKFLOW_SCHEMA_VERSION_UNSUPPORTED"
@@ -209,7 +209,7 @@ var codes = map[Code]codeInfo{
 	CodeBadRequest:                       {meaning: "the request cannot be read or does not match the model; the message names the place, correct it", status: 400, retryable: false},
 	CodeBundleNotFound:                   {meaning: "the bundle does not exist in this namespace, or belongs to another tenant; apply it first", status: 404, retryable: false},
 	CodeCancelled:                        {meaning: "the caller cancelled the request; nothing was written", status: 499, retryable: false},
-	CodeComputeMemberDisconnected:        {meaning: "the member's stream ended during a call; nothing was written, retry", status: 503, retryable: true},
+	CodeComputeMemberDisconnected:        {meaning: "the member's stream ended during a call, and the transition was not made: retry. With `properties.committedTransactionId`, what came before a processor with COMMIT_BEFORE_DISPATCH is stored", status: 503, retryable: true},
 	CodeConditionTypeMismatch:            {meaning: "an operand is not a valid value of any type the field has; check the model", status: 400, retryable: false},
 	CodeConflict:                         {meaning: "another transaction committed first; read again, then write again", status: 409, retryable: true},
 	CodeConnectorUnavailable:             {meaning: "the system that the connector stands for cannot be reached; retry later", status: 503, retryable: true},
@@ -298,7 +298,7 @@ var codes = map[Code]codeInfo{
 	CodeUnsupportedMediaType:             {meaning: "a patch is `application/merge-patch+json` or `application/json-patch+json`", status: 415, retryable: false},
 	CodeValidationFailed:                 {meaning: "a definition is invalid; the message names the place, and `properties.findings`, where it is there, everything that was found", status: 400, retryable: false},
 	CodeWorkerNotFound:                   {meaning: "the worker is not registered in this namespace, or belongs to another tenant; register it again, as after a restart of the service", status: 404, retryable: false},
-	CodeWorkflowFailed:                   {meaning: "a processor, a criterion or an engine limit failed the transition; nothing was written", status: 400, retryable: false},
+	CodeWorkflowFailed:                   {meaning: "a processor, a criterion or an engine limit failed the transition, which was not made. With `properties.committedTransactionId`, a processor with COMMIT_BEFORE_DISPATCH had committed what came before it: the entity `properties.entityId` is stored", status: 400, retryable: false},
 	CodeWorkflowSchemaVersionUnsupported: {meaning: "the profile `cyoda-0.8` accepts the schema versions 1.1 to 1.3 only", status: 400, retryable: false},
 	CodeWorkflowNotFound:                 {meaning: "the model has no imported workflow", status: 404, retryable: false},
 }

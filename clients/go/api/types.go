@@ -172,8 +172,8 @@ type RunError struct {
 
 // TaskState: One execution of an action.
 type TaskState struct {
-	// The delivery, from 1; 0 before the first.
-	Attempt    int64      `json:"attempt"`
+	// The delivery, from 1; 0 before the first. Absent once the task has ended.
+	Attempt    *int64     `json:"attempt,omitempty"`
 	CreatedAt  time.Time  `json:"createdAt"`
 	Error      *RunError  `json:"error,omitempty"`
 	FinishedAt *time.Time `json:"finishedAt,omitempty"`
@@ -966,7 +966,7 @@ type CommittedMeta struct {
 
 // EntityCriteriaCalculationResponse: What a member says it has done.
 type EntityCriteriaCalculationResponse struct {
-	// That of the request, or absent.
+	// That of the request; it is not checked.
 	EntityID string `json:"entityId,omitempty"`
 	// Of a criterion.
 	Matches   *bool          `json:"matches,omitempty"`
@@ -1166,7 +1166,7 @@ type EntityFunctionCalculationRequestWorkflow struct {
 
 // EntityFunctionCalculationResponse: What a member says it has done.
 type EntityFunctionCalculationResponse struct {
-	// That of the request, or absent.
+	// That of the request; it is not checked.
 	EntityID string `json:"entityId,omitempty"`
 	// Of a criterion.
 	Matches   *bool          `json:"matches,omitempty"`
@@ -1536,7 +1536,7 @@ type EntityProcessorCalculationRequestWorkflow struct {
 
 // EntityProcessorCalculationResponse: What a member says it has done.
 type EntityProcessorCalculationResponse struct {
-	// That of the request, or absent.
+	// That of the request; it is not checked.
 	EntityID string `json:"entityId,omitempty"`
 	// Of a criterion.
 	Matches   *bool          `json:"matches,omitempty"`
@@ -3200,6 +3200,8 @@ type RunDefinitionGetResponseTrigger struct {
 	ConsumerGroup string `json:"consumerGroup"`
 	// How many events have not started a run yet.
 	Lag int64 `json:"lag"`
+	// How many events were removed from the topic before they started a run; absent if none were.
+	Missed *int64 `json:"missed,omitempty"`
 	// `shared`, `exclusive` or `key_shared`.
 	Mode string `json:"mode"`
 	// Where the topic is.
@@ -3341,7 +3343,10 @@ type Run struct {
 	RunID            string          `json:"runId"`
 	SearchAttributes map[string]JSON `json:"searchAttributes"`
 	Signals          []RunSignal     `json:"signals,omitempty"`
-	StartedAt        *time.Time      `json:"startedAt,omitempty"`
+	// How many newer signals `signals` leaves out, which has at most 1,000 and about 4 MiB; absent if
+	// it has all.
+	SignalsOmitted *int64     `json:"signalsOmitted,omitempty"`
+	StartedAt      *time.Time `json:"startedAt,omitempty"`
 	// `caller`, `schedule`, `trigger`, `parent`, `transition` or `route`.
 	StartedBy string `json:"startedBy"`
 	// `pending`, `running`, `waiting`, `completed`, `failed`, `cancelled` or `timed_out`.

@@ -89,9 +89,9 @@ pub enum ErrorKind {
     Invalid,
     /// The model is not in the state that the request needs.
     ModelState,
-    /// A criterion, a processor or a limit rejected it, and nothing was written.
+    /// A criterion, a processor or a limit rejected the transition, which was not made.
     WorkflowFailed,
-    /// No member executed a call, and nothing was written. Retry.
+    /// No member executed a call, so the transition was not made. Retry.
     ComputeUnavailable,
     /// The server refuses this caller.
     Access,

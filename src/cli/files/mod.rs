@@ -10,10 +10,8 @@ use serde_json::value::RawValue;
 
 use super::{
     client,
-    flo::{
-        options::{Error, Options, Service, with_service},
-        show::Table,
-    },
+    output::Table,
+    remote::{Error, Options, Service, with_service},
 };
 use folder::{Folder, Local};
 

@@ -6,13 +6,12 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use clap::{Args, Subcommand, ValueEnum};
 use serde::Deserialize;
 
-use super::{
-    options::{Error, Json, Options, Service, maybe, maybe_number, with_service},
-    show::Table,
-    task,
-    workflow::yes,
+use super::{task, workflow::yes};
+use crate::cli::{
+    client,
+    output::Table,
+    remote::{Error, Json, Options, Service, maybe, maybe_number, with_service},
 };
-use crate::cli::client;
 use crate::event::payload::{Object, text_list};
 
 #[derive(Subcommand)]

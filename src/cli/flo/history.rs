@@ -10,9 +10,9 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 use tonic::Code;
 
-use super::options::{Error, Options, PAGE, Refusal, Service, number, refused, with_service};
-use super::show::Run;
+use super::run::Run;
 use crate::cli::client;
+use crate::cli::remote::{Error, Options, PAGE, Refusal, Service, number, refused, with_service};
 use crate::clock::Timestamp;
 use crate::event::payload::Object;
 

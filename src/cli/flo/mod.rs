@@ -2,8 +2,7 @@
 
 mod action;
 mod history;
-pub(super) mod options;
-pub(super) mod show;
+mod run;
 mod stream;
 mod task;
 pub(super) mod validate;

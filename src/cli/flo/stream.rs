@@ -6,8 +6,8 @@ use clap::{Args, Subcommand};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::options::{Error, Json, Options, PAGE, Service, maybe, number, with_service};
 use crate::cli::client;
+use crate::cli::remote::{Error, Json, Options, PAGE, Service, maybe, number, with_service};
 use crate::event::payload::{Object, list};
 
 #[derive(Subcommand)]

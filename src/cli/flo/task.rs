@@ -3,8 +3,8 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::show::Table;
 use crate::cli::client;
+use crate::cli::output::Table;
 
 /// What a table shows of a task.
 #[derive(Deserialize)]
@@ -15,7 +15,9 @@ struct Listed {
     status: String,
     #[serde(default)]
     outcome: Option<String>,
-    attempt: u64,
+    /// Absent once it has ended.
+    #[serde(default)]
+    attempt: Option<u64>,
     #[serde(default)]
     run_id: Option<String>,
     created_at: String,
@@ -33,7 +35,8 @@ pub(super) fn table(tasks: &[Box<RawValue>]) -> Result<String, client::Error> {
             task.name,
             task.status,
             task.outcome.unwrap_or_default(),
-            task.attempt.to_string(),
+            task.attempt
+                .map_or_else(String::new, |attempt| attempt.to_string()),
             task.run_id.unwrap_or_default(),
             task.created_at,
         ]);

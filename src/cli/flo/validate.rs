@@ -9,8 +9,8 @@ use std::{
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
-use super::options::{Format, namespace};
 use crate::cli::failed;
+use crate::cli::remote::{Format, namespace};
 use crate::dialect::{DOCUMENT_BYTES_MAX, Finding, Findings, flo::Document};
 
 #[derive(Subcommand)]

@@ -6,12 +6,12 @@ use clap::{Args, Subcommand};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{
-    options::{Error, Json, Options, Service, maybe, maybe_json, maybe_number, with_service},
-    show::Table,
-    workflow::yes,
+use super::workflow::yes;
+use crate::cli::{
+    client,
+    output::Table,
+    remote::{Error, Json, Options, Service, maybe, maybe_json, maybe_number, with_service},
 };
-use crate::cli::client;
 use crate::event::payload::{Object, text_list};
 
 #[derive(Subcommand)]

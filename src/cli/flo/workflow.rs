@@ -8,11 +8,14 @@ use serde_json::value::RawValue;
 
 use super::{
     history::{self, History},
-    options::{Error, Json, Options, Service, maybe, maybe_json, report, with_service},
-    show::{Finding, Run, Table},
+    run::Run,
     validate,
 };
-use crate::cli::client;
+use crate::cli::{
+    client,
+    output::{Finding, Table},
+    remote::{Error, Json, Options, Service, maybe, maybe_json, report, with_service},
+};
 use crate::dialect::flo::{Document, Idempotency};
 use crate::event::payload::{Object, text_list};
 use crate::id::MessageId;

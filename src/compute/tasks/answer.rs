@@ -77,6 +77,11 @@ impl From<Verdict> for Answer {
 }
 
 impl Answered<'_> {
+    /// Whether the task is to be delivered again.
+    pub(super) const fn asks_again(&self) -> bool {
+        self.failed && self.retryable
+    }
+
     /// What it means for a task whose output may have so many bytes.
     pub fn verdict(&self, output_max: usize) -> Verdict {
         let output = self

@@ -6,10 +6,12 @@ use tokio::{
     sync::{Notify, mpsc, oneshot},
     time::Instant,
 };
+use tokio_util::sync::DropGuard;
 
 use super::{
     Settings,
     spec::{End, Reported},
+    used::Used,
 };
 use crate::clock::Clock;
 use crate::error::Failure;
@@ -43,6 +45,14 @@ pub(super) enum Job {
         /// Who asked for it; else it is repeated until it succeeds.
         asked: Option<oneshot::Sender<Result<Reported, Failure>>>,
     },
+    /// Store what a task has used up.
+    Keep {
+        tenant: Tenant,
+        task: Arc<str>,
+        used: Used,
+        /// Dropped when that is done.
+        stored: DropGuard,
+    },
     /// Load a task of which only the id was kept.
     Load { tenant: Tenant, task: Arc<str> },
     /// Report an answer that came after the end of its task; it is not repeated.
@@ -51,6 +61,8 @@ pub(super) enum Job {
         task: Arc<str>,
         end: End,
     },
+    /// Say that the worker has left that had a task which nobody here wants any more.
+    Left { tenant: Tenant, task: Arc<str> },
     /// Discard what was written with the token of a delivery.
     Discard {
         tenant: Tenant,

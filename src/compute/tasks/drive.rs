@@ -21,6 +21,7 @@ use super::{
     answer::PENDING,
     desk::Job,
     spec::{End, Ends, Reported, TaskKind},
+    untaken::Warned,
 };
 use crate::error::Failure;
 use crate::id::Tenant;
@@ -54,6 +55,7 @@ pub(super) async fn run(
     let mut lines: HashMap<Tenant, Line> = HashMap::new();
     let mut at_work = JoinSet::new();
     let mut measured = tokio::time::interval(MEASURED_EVERY);
+    let mut warned = Warned::default();
     loop {
         let due = channels.due();
         let timer = async {
@@ -90,7 +92,10 @@ pub(super) async fn run(
             }
             () = timer => channels.fire(),
             () = channels.earlier() => {}
-            _ = measured.tick() => channels.measure(),
+            _ = measured.tick() => {
+                channels.measure();
+                channels.warn_of_untaken(&mut warned);
+            }
         }
     }
 }
@@ -99,8 +104,10 @@ impl Job {
     const fn tenant(&self) -> &Tenant {
         match self {
             Self::Report { tenant, .. }
+            | Self::Keep { tenant, .. }
             | Self::Load { tenant, .. }
             | Self::Late { tenant, .. }
+            | Self::Left { tenant, .. }
             | Self::Discard { tenant, .. } => tenant,
         }
     }
@@ -115,6 +122,7 @@ async fn perform(channels: Channels, ends: Arc<dyn Ends>, job: Job) -> Tenant {
             end,
             asked: Some(asked),
         } => {
+            stored(&channels, &tenant, &task).await;
             if let Some(kind) = channels.kind(&tenant, &task) {
                 count(kind, &end);
             }
@@ -127,11 +135,25 @@ async fn perform(channels: Channels, ends: Arc<dyn Ends>, job: Job) -> Tenant {
         Job::Report {
             tenant, task, end, ..
         } => {
+            stored(&channels, &tenant, &task).await;
             if let Some(kind) = channels.kind(&tenant, &task) {
                 count(kind, &end);
             }
             let reported = report(&*ends, &tenant, &task, &end).await;
             channels.settled(&tenant, &task, Some(reported));
+            tenant
+        }
+        Job::Keep {
+            tenant,
+            task,
+            used,
+            stored: _stored,
+        } => {
+            let mut next = Some(used);
+            while let Some(used) = next {
+                ends.keep(&tenant, &task, used).await;
+                next = channels.kept(&tenant, &task);
+            }
             tenant
         }
         Job::Load { tenant, task } => {
@@ -152,6 +174,10 @@ async fn perform(channels: Channels, ends: Arc<dyn Ends>, job: Job) -> Tenant {
             }
             tenant
         }
+        Job::Left { tenant, task } => {
+            ends.left(&tenant, &task).await;
+            tenant
+        }
         Job::Discard {
             tenant,
             task,
@@ -160,6 +186,14 @@ async fn perform(channels: Channels, ends: Arc<dyn Ends>, job: Job) -> Tenant {
             ends.discard(&tenant, &task, attempt);
             tenant
         }
+    }
+}
+
+/// Waits until what a task has used up is stored: an end that is committed meanwhile would meet a
+/// conflict, and the task would be done again.
+async fn stored(channels: &Channels, tenant: &Tenant, task: &Arc<str>) {
+    while channels.is_keeping(tenant, task) {
+        sleep(AGAIN_FIRST).await;
     }
 }
 

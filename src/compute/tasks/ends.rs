@@ -7,14 +7,14 @@ use tokio::{sync::oneshot, time::Instant};
 use super::{
     answer::{PENDING, Verdict, by_engine, failed, failure},
     desk::{Desk, Job},
-    held::{NotYours, Out, Phase},
+    held::{Ending, NotYours, Out, Phase},
     lanes::Capability,
-    pool::{LOAD_AGAIN, Pool, YEAR},
-    spec::{End, Reported},
+    pool::{Pool, YEAR},
+    spec::{End, GivenUp, Reported},
+    used::is_to_be_delivered,
     worker::{Channel, Sent, Worker},
 };
 use crate::clock::Timestamp;
-use crate::error::Failure;
 use crate::id::CallId;
 use crate::program::Answer;
 
@@ -76,6 +76,7 @@ impl Pool {
         self.unanswered(id, out);
         self.discard(desk, id);
         if self.may_retry(id).is_some() {
+            self.keep(desk, id, None);
             self.place(desk, id);
         } else {
             let message = "the member or worker that had the task was lost";
@@ -126,11 +127,14 @@ impl Pool {
             let times = 1_u32.checked_shl(counted.saturating_sub(1));
             spec.retry_delay.saturating_mul(times.unwrap_or(u32::MAX))
         });
+        let delay = delay.min(YEAR);
         if delay.is_zero() {
+            self.keep(desk, id, None);
             self.set_timer(desk, id, None);
             self.place(desk, id);
         } else {
-            self.set_timer(desk, id, Some(Instant::now() + delay.min(YEAR)));
+            self.keep(desk, id, Some(desk.clock.now().after(delay)));
+            self.set_timer(desk, id, Some(Instant::now() + delay));
         }
     }
 
@@ -164,12 +168,21 @@ impl Pool {
     /// Nobody has taken a task for as long as it may wait.
     fn waited(&mut self, desk: &mut Desk, id: &Arc<str>) {
         let now = desk.clock.now();
+        let Some(held) = self.tasks.get_mut(id) else {
+            return;
+        };
+        held.wait_ends();
         let Some(held) = self.tasks.get(id) else {
             return;
         };
-        if self.has_taker(held, now) {
-            let again = held.wait.clamp(LOAD_AGAIN, YEAR);
-            self.set_timer(desk, id, Some(Instant::now() + again));
+        let has_taker = self.has_taker(held, now);
+        if has_taker || held.waited < held.wait {
+            if has_taker {
+                self.wait_again(desk, id);
+            } else {
+                self.keep(desk, id, None);
+            }
+            self.wait_on(desk, id, has_taker);
             return;
         }
         let message = match &held.required.capability {
@@ -186,14 +199,19 @@ impl Pool {
     }
 
     /// Nobody wants a task any more.
-    pub(super) fn give_up(&mut self, desk: &mut Desk, task: &str, reason: &str) {
+    pub(super) fn give_up(&mut self, desk: &mut Desk, task: &str, reason: &str) -> GivenUp {
         if let Some((worker, call)) = self.accepted.take(task) {
             self.send_cancel(&task.into(), worker, call, reason);
         }
-        let Some((id, _)) = self.tasks.get_key_value(task) else {
-            return;
+        let Some((id, held)) = self.tasks.get_key_value(task) else {
+            return GivenUp::Elsewhere;
         };
         let id = Arc::clone(id);
+        let given_up = match held.phase {
+            Phase::Waiting | Phase::Loading if held.attempt == 0 => GivenUp::Undelivered,
+            Phase::Waiting | Phase::Loading | Phase::Paused => GivenUp::Idle,
+            Phase::Out(_) | Phase::Reporting(_) => GivenUp::Elsewhere,
+        };
         let out = self.take_back(&id);
         if let Some(out) = out {
             self.discard(desk, &id);
@@ -204,6 +222,7 @@ impl Pool {
         if let Some(out) = out {
             self.refill(desk, out.worker);
         }
+        given_up
     }
 
     /// Sends a member that a task is cancelled, if it was sent as a task.
@@ -250,32 +269,27 @@ impl Pool {
         }
     }
 
-    /// A worker, or any caller, ends a task; the answer is sent once it is stored. For a failure
-    /// that may be repeated it is none: the task is delivered again.
+    /// A worker, or any caller, ends a task; the answer is sent once it is stored. After a failure
+    /// that may be repeated the task is delivered again. So is one that nobody has: the report is
+    /// repeated since its answer was lost, or its worker has lost the task.
     pub(super) fn end(
         &mut self,
         desk: &mut Desk,
         task: &str,
         worker: Option<&str>,
         verdict: Verdict,
-    ) -> Result<Option<oneshot::Receiver<Result<Reported, Failure>>>, NotYours> {
+    ) -> Result<Ending, NotYours> {
         let id = self.check_lease(task, worker)?;
         let keeps_writes = matches!(verdict, Verdict::Outcome { .. });
-        if let (
+        let asks_again = matches!(
+            verdict,
             Verdict::Failed {
-                retryable: true, ..
-            },
-            Some(out),
-            Some(counted),
-        ) = (&verdict, self.out(&id), self.may_retry(&id))
-        {
-            self.take_back(&id);
-            if let Some(call) = out.call {
-                self.answers(out.worker, call);
+                retryable: true,
+                ..
             }
-            self.pause(desk, &id, counted);
-            self.refill(desk, out.worker);
-            return Ok(None);
+        );
+        if asks_again && self.is_delivered_again(desk, &id) {
+            return Ok(Ending::Again(self.when_kept(&id)));
         }
         let answer = verdict.into();
         let tenant = self.tenant();
@@ -299,7 +313,28 @@ impl Pool {
             end,
             asked: Some(asked),
         });
-        Ok(Some(reported))
+        Ok(Ending::Reported(reported))
+    }
+
+    /// Takes a task back from its worker that has failed and may be repeated, and has it delivered
+    /// again, as one is anyway that nobody has. False if it ends.
+    fn is_delivered_again(&mut self, desk: &mut Desk, id: &Arc<str>) -> bool {
+        let Some(held) = self.tasks.get(id) else {
+            return false;
+        };
+        let Phase::Out(out) = held.phase else {
+            return is_to_be_delivered(&held.phase);
+        };
+        let Some(counted) = self.may_retry(id) else {
+            return false;
+        };
+        self.take_back(id);
+        if let Some(call) = out.call {
+            self.answers(out.worker, call);
+        }
+        self.pause(desk, id, counted);
+        self.refill(desk, out.worker);
+        true
     }
 
     /// The end of a task was stored, or could not be.

@@ -7,14 +7,19 @@ use std::{
     time::Duration,
 };
 
+use tokio::{sync::oneshot, time::Instant};
+use tokio_util::sync::CancellationToken;
+
 use super::{
     desk::Timer,
     lanes::{LanePosition, Requirement},
-    spec::{TaskKind, TaskSpec},
+    spec::{Reported, TaskKind, TaskSpec},
+    used::{Keeping, Used},
     worker::Limit,
 };
 use crate::clock::Timestamp;
 use crate::entity::Position;
+use crate::error::Failure;
 use crate::id::CallId;
 
 /// A task that is not over.
@@ -35,6 +40,12 @@ pub(super) struct Held {
     pub(super) attempt: u32,
     /// How many of them ended in a conflict.
     pub(super) conflicts: u32,
+    /// How long it has waited for a taker, and since when it does so now.
+    pub(super) waited: Duration,
+    pub(super) waits_since: Option<Instant>,
+    /// What is stored of that, or about to be.
+    pub(super) kept: Used,
+    pub(super) keeping: Option<Keeping>,
     pub(super) phase: Phase,
     pub(super) timer: Option<Timer>,
     /// The worker that had it last.
@@ -111,6 +122,15 @@ pub struct TaskView {
     pub until: Option<Timestamp>,
 }
 
+/// What follows the report of a worker.
+#[derive(Debug)]
+pub(super) enum Ending {
+    /// The task ends; what became of it is received.
+    Reported(oneshot::Receiver<Result<Reported, Failure>>),
+    /// It is delivered again. That is stored once this is cancelled.
+    Again(Option<CancellationToken>),
+}
+
 /// Why a worker may not act on a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NotYours {
@@ -121,8 +141,9 @@ pub(super) enum NotYours {
 }
 
 impl Held {
-    /// A task that nobody has had.
+    /// A task that nobody has here.
     pub(super) fn new(spec: TaskSpec, number: u64) -> Self {
+        let used = spec.used;
         Self {
             required: Requirement::from(&spec),
             kind: spec.kind,
@@ -133,8 +154,12 @@ impl Held {
             position: spec.position,
             spec: Some(Arc::new(spec)),
             number,
-            attempt: 0,
-            conflicts: 0,
+            attempt: used.attempt,
+            conflicts: used.conflicts,
+            waited: used.waited(),
+            waits_since: None,
+            kept: used,
+            keeping: None,
             phase: Phase::Paused,
             timer: None,
             last: None,

@@ -94,6 +94,12 @@ impl Lanes {
         }
     }
 
+    /// The first task of each kind.
+    pub(super) fn firsts(&self) -> impl Iterator<Item = &Arc<str>> {
+        let lanes = self.0.values().flat_map(BTreeMap::values);
+        lanes.filter_map(|lane| lane.values().next())
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

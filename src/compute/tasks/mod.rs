@@ -3,7 +3,7 @@
 //! A member is sent tasks on its stream; a worker pulls them. [`Channels::send`] takes over a task
 //! whose intent is stored, until [`Ends::ended`] has taken its end: it looks for a taker, and sees
 //! to deadlines, lost members and repetitions. All of it is memory: after a restart the tasks that
-//! are not over are sent again under the same ids.
+//! are not over are sent again under the same ids, with what they have [`Used`] up.
 //!
 //! Must not: wait while the state is locked. What waits is a [`desk::Job`], done in [`drive`].
 
@@ -21,6 +21,8 @@ mod pull;
 mod spec;
 #[cfg(test)]
 mod tests;
+mod untaken;
+mod used;
 mod worker;
 
 use std::{
@@ -42,7 +44,10 @@ pub use lease::Lease;
 pub use member::{Form, TaskMembership};
 pub use offers::Offered;
 pub use pull::{Asked, Ended, Refused, WorkerFacts};
-pub use spec::{Dispatch, End, Ends, Labels, OfRun, Reported, Standing, TaskKind, TaskSpec};
+pub use spec::{
+    Dispatch, End, Ends, GivenUp, Labels, OfRun, Reported, Standing, TaskKind, TaskSpec,
+};
+pub use used::Used;
 pub use worker::{Announced, Delivery, Leased, Sent};
 
 use desk::{Desk, Job};
@@ -138,8 +143,8 @@ impl Channels {
     }
 
     /// Ends a task that nobody wants any more, without a report.
-    pub fn give_up(&self, tenant: &Tenant, task: &str, reason: &str) {
-        self.with(tenant, |pool, desk| pool.give_up(desk, task, reason));
+    pub fn give_up(&self, tenant: &Tenant, task: &str, reason: &str) -> GivenUp {
+        self.with(tenant, |pool, desk| pool.give_up(desk, task, reason))
     }
 
     /// What a task looks like; none if no channel holds it.

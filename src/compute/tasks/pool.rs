@@ -90,9 +90,13 @@ impl Pool {
         if self.tasks.contains_key(&id) {
             return;
         }
+        let pause = spec.used.pause(desk.clock.now());
         let held = Held::new(spec, desk.number());
         self.tasks.insert(Arc::clone(&id), held);
-        self.place(desk, &id);
+        match pause {
+            Some(pause) => self.set_timer(desk, &id, Some(Instant::now() + pause)),
+            None => self.place(desk, &id),
+        }
     }
 
     /// Hands a task to a taker, or lets it wait.
@@ -205,6 +209,10 @@ impl Pool {
             }
         };
         worker.begin(id);
+        self.wait_again(desk, id);
+        let Some(held) = self.tasks.get_mut(id) else {
+            return true;
+        };
         held.attempt = attempt;
         held.last = Some(number);
         held.progress = None;
@@ -222,15 +230,16 @@ impl Pool {
             return;
         };
         held.phase = Phase::Waiting;
+        held.wait_begins();
         let bytes = held.bytes();
         if self.waiting_bytes + bytes > desk.waiting_bytes_max {
             held.spec = None;
         } else {
             self.waiting_bytes += bytes;
         }
-        let (place, wait) = (held.place(), held.wait);
+        let (place, look) = (held.place(), held.next_look());
         self.lanes.push(&held.required, place, Arc::clone(id));
-        self.set_timer(desk, id, Some(Instant::now() + wait.min(YEAR)));
+        self.set_timer(desk, id, Some(Instant::now() + look));
     }
 
     /// Hands a task to a taker, or lets it wait again.
@@ -247,6 +256,11 @@ impl Pool {
         !self.lanes.is_empty()
     }
 
+    /// The first task of each kind that waits.
+    pub(super) fn first_of_lanes(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.lanes.firsts()
+    }
+
     /// The first task that waits for what is offered.
     pub(super) fn first_waiting(&self, offer: &Offer<'_>) -> Option<Arc<str>> {
         self.lanes.first(offer).cloned()
@@ -259,6 +273,7 @@ impl Pool {
         };
         if matches!(held.phase, Phase::Waiting) {
             held.phase = Phase::Paused;
+            held.wait_ends();
             self.lanes.remove(&held.required, held.place());
             self.waiting_bytes -= held.bytes();
         }
@@ -459,7 +474,21 @@ impl Pool {
                 self.lost(desk, id);
             }
         }
-        self.workers.remove(&number);
+        if let Some(Worker {
+            channel: Channel::Stream(stream),
+            ..
+        }) = self.workers.remove(&number)
+        {
+            for task in stream
+                .unanswered()
+                .filter(|task| !self.tasks.contains_key(*task))
+            {
+                desk.job(Job::Left {
+                    tenant: self.tenant(),
+                    task: Arc::clone(task),
+                });
+            }
+        }
         self.accepted.leave(number);
     }
 

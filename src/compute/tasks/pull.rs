@@ -15,7 +15,7 @@ use super::{
     Channels,
     answer::{Answered, Verdict},
     drive::count,
-    held::NotYours,
+    held::{Ending, NotYours},
     lanes::{Actions, DEFAULT_NAMESPACE},
     pool::Pool,
     spec::{End, Labels, Reported, Standing, TaskKind},
@@ -34,9 +34,6 @@ const WORKERS_MAX: usize = 10_000;
 
 /// The most bytes of an output for a task whose own limit is not known here.
 const OUTPUT_MAX: usize = 1 << 20;
-
-/// Where the end of a task comes from.
-type Reports = oneshot::Receiver<Result<Reported, Failure>>;
 
 /// How often a report is repeated after a conflict.
 const CONFLICTS_MAX: usize = 10;
@@ -100,6 +97,14 @@ pub struct Ended {
     pub applied: bool,
     /// Whether the task is delivered again.
     pub will_retry: bool,
+}
+
+impl Ended {
+    /// The task is delivered again.
+    const AGAIN: Self = Self {
+        applied: true,
+        will_retry: true,
+    };
 }
 
 /// A request for tasks. Dropping it gives back what was not received.
@@ -300,13 +305,16 @@ impl Channels {
             held = self.end_held(tenant, task, worker, answered)?;
         }
         let reported = match held {
-            Some(None) => {
-                return Ok(Ended {
-                    applied: true,
-                    will_retry: true,
-                });
+            Some(Ending::Again(stored)) => {
+                if let Some(stored) = stored {
+                    stored.cancelled().await;
+                }
+                return Ok(Ended::AGAIN);
             }
-            Some(Some(reported)) => reported.await.map_err(|_| stopping())?,
+            Some(Ending::Reported(reported)) => reported.await.map_err(|_| stopping())?,
+            None if answered.asks_again() && self.is_open(tenant, task).await? => {
+                return Ok(Ended::AGAIN);
+            }
             None => self.end_unheld(tenant, task, answered).await,
         };
         match reported.map_err(Refused::Failed)? {
@@ -318,19 +326,14 @@ impl Channels {
         }
     }
 
-    /// Ends a task that a channel holds: where its end comes from, if it is not delivered again. None
-    /// if no channel holds it.
-    #[expect(
-        clippy::option_option,
-        reason = "whether a channel holds the task, and whether its end comes later"
-    )]
+    /// Ends a task that a channel holds, or has it delivered again. None if no channel holds it.
     fn end_held(
         &self,
         tenant: &Tenant,
         task: &str,
         worker: Option<&str>,
         answered: &Answered<'_>,
-    ) -> Result<Option<Option<Reports>>, Refused> {
+    ) -> Result<Option<Ending>, Refused> {
         self.with(tenant, |pool, desk| {
             pool.saw(desk, task, worker);
             let most = pool.spec(task).map_or(OUTPUT_MAX, |spec| spec.output_max);
@@ -339,7 +342,7 @@ impl Channels {
                 return Err(Refused::Invalid(message));
             }
             match pool.end(desk, task, worker, verdict) {
-                Ok(reported) => Ok(Some(reported)),
+                Ok(ending) => Ok(Some(ending)),
                 Err(NotYours::NotHeld) => Ok(None),
                 Err(NotYours::LeaseLost) => Err(Refused::LeaseLost),
             }
@@ -352,6 +355,16 @@ impl Channels {
             Some(ends) => ends.adopt(tenant, task).await.map_err(Refused::Failed),
             None => Ok(false),
         }
+    }
+
+    /// Whether a task is out that no channel holds here, so that it is delivered again whatever
+    /// became of the delivery that is reported.
+    async fn is_open(&self, tenant: &Tenant, task: &str) -> Result<bool, Refused> {
+        let Some(ends) = self.ends() else {
+            return Ok(false);
+        };
+        let standing = ends.standing(tenant, task).await.map_err(Refused::Failed)?;
+        Ok(standing == Standing::Open)
     }
 
     /// Records an answer to a task that no channel holds: it answered `pending`, or is closed.
@@ -412,7 +425,7 @@ impl Channels {
         };
         match ends.standing(tenant, task).await.map_err(Refused::Failed)? {
             // It has no lease; what limits it is the step.
-            Standing::Accepted => Ok(self.lock().desk.clock.now().after(extend)),
+            Standing::Accepted | Standing::Open => Ok(self.lock().desk.clock.now().after(extend)),
             Standing::Closed(status) => Err(Refused::Finished(status)),
             Standing::Unknown => Err(Refused::NoTask),
         }

@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
 
+use super::used::Used;
 use crate::clock::Timestamp;
 use crate::compute::Principal;
 use crate::dispatch::Tags;
@@ -48,6 +49,8 @@ pub struct TaskSpec {
     /// How many bytes its output may have.
     pub output_max: usize,
     pub created: Timestamp,
+    /// What it has used up at processes that had it before.
+    pub used: Used,
     /// Of two tasks, the one with the smaller position was created first; the same in every process
     /// and after a restart.
     pub position: Position,
@@ -117,9 +120,22 @@ pub enum Reported {
 pub enum Standing {
     /// It answered `pending`, and its outcome is waited for.
     Accepted,
+    /// It is out: held by another process, or about to be sent by this one.
+    Open,
     /// Nobody waits for it; the status of its run or of itself.
     Closed(&'static str),
     Unknown,
+}
+
+/// What became of a task that was given up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GivenUp {
+    /// No delivery of it was made by this process.
+    Undelivered,
+    /// Nobody has it; a delivery was made before, and failed or was lost.
+    Idle,
+    /// A worker has it, its end is being reported, or it is not known here.
+    Elsewhere,
 }
 
 /// Who started tasks, and stores how they end.
@@ -150,12 +166,20 @@ pub trait Ends: fmt::Debug + Send + Sync {
     /// Discards what was written with the token of a delivery: it has failed.
     fn discard(&self, tenant: &Tenant, task: &str, attempt: u32);
 
+    /// The worker has left that had a task which nobody here wants any more.
+    fn left<'a>(&'a self, _tenant: &'a Tenant, _task: &'a str) -> BoxFuture<'a, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
     /// A task that waited for so long that only its id was kept; none if it is not wanted any more.
     fn load<'a>(
         &'a self,
         tenant: &'a Tenant,
         task: &'a str,
     ) -> BoxFuture<'a, Result<Option<TaskSpec>, Failure>>;
+
+    /// Stores what a task has used up. If that fails it is known to this process only.
+    fn keep<'a>(&'a self, tenant: &'a Tenant, task: &'a str, used: Used) -> BoxFuture<'a, ()>;
 
     /// Takes over a task that a worker has pulled at another process: it reports here now. False if
     /// there is no such task.

@@ -7,6 +7,7 @@ use futures_util::future::BoxFuture;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::member::Form;
+use super::untaken::Warned;
 use super::*;
 use crate::clock::Timestamp;
 use crate::compute::Principal;
@@ -23,6 +24,7 @@ struct Store {
     discarded: Mutex<Vec<(String, u32)>>,
     answers: Mutex<VecDeque<Result<Reported, Failure>>>,
     standing: Mutex<HashMap<String, Standing>>,
+    used: Mutex<Vec<(String, Used)>>,
     kept: Mutex<HashMap<String, TaskSpec>>,
     changed: Notify,
 }
@@ -62,6 +64,12 @@ impl Ends for Store {
     ) -> BoxFuture<'a, Result<Option<TaskSpec>, Failure>> {
         let kept = self.kept.lock().expect("not poisoned").get(task).cloned();
         Box::pin(async { Ok(kept) })
+    }
+
+    fn keep<'a>(&'a self, _: &'a Tenant, task: &'a str, used: Used) -> BoxFuture<'a, ()> {
+        let mut kept = self.used.lock().expect("not poisoned");
+        kept.push((task.to_owned(), used));
+        Box::pin(std::future::ready(()))
     }
 
     fn standing<'a>(
@@ -246,6 +254,7 @@ fn task(id: &str) -> TaskSpec {
         wait: Duration::from_hours(24),
         output_max: 100,
         created: Timestamp::from_micros(0),
+        used: Used::default(),
         position: Position(0),
     }
 }
@@ -799,6 +808,169 @@ async fn a_worker_may_ask_for_another_delivery() {
         output: r#"{"error":"no","error_code":"X"}"#.into(),
     };
     assert_eq!(bench.end().await, expected);
+}
+
+/// A failure that asks for another delivery.
+const AGAIN: Answered<'static> = Answered {
+    failed: true,
+    outcome: None,
+    output: None,
+    code: None,
+    message: Some("no"),
+    retryable: true,
+};
+
+#[tokio::test(start_paused = true)]
+async fn a_task_continues_with_what_it_has_used_up() {
+    let bench = Bench::new();
+    bench.worker("w1", 1);
+    let used = Used {
+        attempt: 3,
+        conflicts: 1,
+        waited: 0,
+        not_before: Some(10_000_000),
+    };
+    bench.channels.send(TaskSpec {
+        retries_max: 2,
+        used,
+        ..task("1")
+    });
+    let begun = Instant::now();
+    let taken = bench.pull("w1", 1, 100).await;
+    assert_eq!(begun.elapsed().as_secs(), 10);
+    assert_eq!(taken[0].attempt, 4);
+    let ended = bench.channels.end(&tenant(), "1", Some("w1"), &AGAIN).await;
+    assert!(
+        !ended.expect("it has it").will_retry,
+        "the third that counts"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_task_has_used_up_is_stored_before_the_report_is_answered() {
+    let bench = Bench::new();
+    bench.worker("w1", 1);
+    bench.channels.send(task("1"));
+    for (attempt, not_before) in [(1, 1_000_000), (2, 3_000_000)] {
+        bench.pull("w1", 1, 10).await;
+        let ended = bench.channels.end(&tenant(), "1", Some("w1"), &AGAIN).await;
+        assert!(ended.expect("it has it").will_retry);
+        let used = Used {
+            attempt,
+            not_before: Some(not_before),
+            ..Used::default()
+        };
+        let kept = bench.store.used.lock().expect("not poisoned").clone();
+        assert_eq!(kept.last(), Some(&("1".to_owned(), used)));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_moves_between_processes_with_what_it_has_used_up() {
+    let mut spec = TaskSpec {
+        retries_max: 2,
+        ..task("1")
+    };
+    for attempt in 1..=3 {
+        let bench = Bench::new();
+        let mut member = bench.member(does(&["a"]));
+        bench.channels.send(spec.clone());
+        assert_eq!(member.task().await.attempt, attempt);
+        drop(member);
+        if attempt == 3 {
+            assert_eq!(lost(&bench.end().await), "COMPUTE_MEMBER_DISCONNECTED");
+        }
+        spec.used = bench.channels.used(&tenant(), "1");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_time_that_a_task_has_waited_is_stored_until_it_has_a_taker() {
+    let bench = Bench::new();
+    let waits = || TaskSpec {
+        wait: Duration::from_hours(4),
+        ..task("1")
+    };
+    bench.channels.send(waits());
+    sleep(Duration::from_mins(210)).await;
+    let mut member = bench.member(does(&["a"]));
+    member.task().await;
+    sleep(Duration::from_secs(1)).await;
+    let hours: Vec<u64> = {
+        let kept = bench.store.used.lock().expect("not poisoned");
+        kept.iter()
+            .map(|(_, used)| used.waited / 3_600_000)
+            .collect()
+    };
+    assert_eq!(hours, [1, 2, 3, 0]);
+
+    let bench = Bench::new();
+    let used = Used {
+        waited: 3 * 3_600_000,
+        ..Used::default()
+    };
+    bench.channels.send(TaskSpec { used, ..waits() });
+    let begun = Instant::now();
+    assert_eq!(lost(&bench.end().await), "NO_COMPUTE_MEMBER_FOR_TAG");
+    assert_eq!(begun.elapsed().as_secs(), 3_600);
+}
+
+#[tokio::test(start_paused = true)]
+async fn there_is_one_warning_about_tasks_that_nobody_takes() {
+    let bench = Bench::new();
+    let mut warned = Warned::default();
+    for id in ["1", "2"] {
+        bench.channels.send(TaskSpec {
+            wait: Duration::from_hours(4),
+            ..task(id)
+        });
+    }
+    let mut warnings = || bench.channels.untaken(&mut warned).len();
+    assert_eq!(warnings(), 0);
+    sleep(Duration::from_secs(11)).await;
+    assert_eq!((warnings(), warnings()), (1, 0));
+    sleep(Duration::from_mins(11)).await;
+    assert_eq!((warnings(), warnings()), (1, 0));
+    sleep(Duration::from_mins(11)).await;
+    // One that is busy will take the other.
+    let mut member = bench.member(does(&["a"]));
+    member.task().await;
+    assert_eq!(warnings(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_repeated_request_for_another_delivery_changes_nothing() {
+    let bench = Bench::with_room(0);
+    let spec = task("1");
+    let kept = || bench.store.kept.lock().expect("not poisoned");
+    kept().insert("1".to_owned(), spec.clone());
+    bench.worker("w1", 1);
+    bench.worker("w2", 1);
+    bench.channels.send(spec);
+    let tenant = tenant();
+    let fail = || bench.channels.end(&tenant, "1", Some("w1"), &AGAIN);
+    // Nobody has it yet, it pauses, and it waits after its lease was lost.
+    assert!(fail().await.expect("it waits").will_retry);
+    assert_eq!(bench.pull("w1", 1, 10).await[0].attempt, 1);
+    for _ in 0..2 {
+        let ended = fail().await.expect("it is delivered again");
+        assert!(ended.applied && ended.will_retry);
+    }
+    assert_eq!(bench.pull("w1", 1, 10).await[0].attempt, 2);
+    let left = bench.channels.deregister(&tenant, "default", "w1");
+    left.expect("registered");
+    assert!(fail().await.expect("it waits").will_retry);
+    assert_eq!(bench.pull("w2", 1, 10).await[0].attempt, 3);
+    assert!(matches!(fail().await, Err(Refused::LeaseLost)));
+    assert!(bench.store.ended.lock().expect("not poisoned").is_empty());
+
+    // Another process has it, and then nobody.
+    let ask = || bench.channels.end(&tenant, "2", Some("w1"), &AGAIN);
+    let standing = || bench.store.standing.lock().expect("not poisoned");
+    standing().insert("2".to_owned(), Standing::Open);
+    assert!(ask().await.expect("it is open").will_retry);
+    standing().insert("2".to_owned(), Standing::Accepted);
+    assert!(!ask().await.expect("it ends").will_retry);
 }
 
 #[tokio::test(start_paused = true)]

@@ -146,6 +146,11 @@ impl Stream {
         self.ended.push_back((call, Arc::clone(task), attempt));
     }
 
+    /// The tasks of deliveries that ended without an answer.
+    pub(super) fn unanswered(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.ended.iter().map(|(_, task, _)| task)
+    }
+
     /// The delivery that a late answer is for; once.
     pub(super) fn late(&mut self, call: CallId) -> Option<(Arc<str>, u32)> {
         let at = self.ended.iter().position(|(ended, ..)| *ended == call)?;

@@ -37,8 +37,23 @@ pub(super) enum Fault {
     Busy,
     /// The database refuses it.
     Refused(String),
-    /// The connection is lost, or could not be made.
+    /// The result has too many rows or bytes. Some of it may still be on its way, so the connection
+    /// is of no further use.
+    TooLarge,
+    /// The connection is lost, or could not be made. What was not committed is rolled back.
     Gone(String),
+    /// The connection was lost during a commit, which may have succeeded.
+    Unsettled(String),
+}
+
+impl Fault {
+    /// Whether the connection can be used again.
+    pub(super) const fn leaves_link(&self) -> bool {
+        match self {
+            Self::Busy | Self::Refused(_) => true,
+            Self::TooLarge | Self::Gone(_) | Self::Unsettled(_) => false,
+        }
+    }
 }
 
 impl Rows {
@@ -53,17 +68,19 @@ impl Rows {
     pub(super) fn push(&mut self, row: String) -> Result<(), Fault> {
         self.bytes += row.len() + 1;
         if self.bytes > RESULT_BYTES_MAX || self.all.len() == ROWS_MAX {
-            return Err(too_large());
+            return Err(Fault::TooLarge);
         }
         self.all.push(row);
         Ok(())
     }
 }
 
-pub(super) fn too_large() -> Fault {
-    Fault::Refused(format!(
-        "the result has more than {ROWS_MAX} rows or {RESULT_BYTES_MAX} bytes"
-    ))
+pub(super) fn too_large() -> String {
+    format!("the result has more than {ROWS_MAX} rows or {RESULT_BYTES_MAX} bytes")
+}
+
+pub(super) fn unsettled(reason: &str) -> String {
+    format!("the connection ended during the commit, which may have succeeded: {reason}")
 }
 
 impl Link {
@@ -116,7 +133,12 @@ impl Link {
     }
 
     pub(super) async fn commit(&mut self) -> Result<(), Fault> {
-        self.control("COMMIT").await
+        self.control("COMMIT").await.map_err(|fault| match fault {
+            Fault::Gone(reason) => Fault::Unsettled(reason),
+            fault @ (Fault::Busy | Fault::Refused(_) | Fault::TooLarge | Fault::Unsettled(_)) => {
+                fault
+            }
+        })
     }
 
     pub(super) async fn roll_back(&mut self) -> Result<(), Fault> {
@@ -134,7 +156,7 @@ impl Link {
     /// Whether it still works.
     pub(super) async fn is_alive(&mut self) -> bool {
         match self {
-            Self::Sqlite(_) => true,
+            Self::Sqlite(link) => link.is_current(),
             Self::Postgres(link) => link.is_alive().await,
             Self::Mysql(link) => link.is_alive().await,
         }

@@ -139,11 +139,12 @@ impl Databases {
 
 /// The table and its indexes.
 fn creation(table: &str, dialect: Dialect) -> Result<Vec<Statement>, String> {
-    // `MySQL` cannot look up texts without a length, and has no time with a zone.
+    // `MySQL` cannot look up texts without a length, and has no time with a zone. `JSON` of
+    // `MariaDB` has at most 32 levels.
     let (name, json, time) = match dialect {
         Dialect::Sqlite => ("TEXT", "TEXT", "TEXT"),
         Dialect::Postgres => ("TEXT", "JSONB", "TIMESTAMPTZ"),
-        Dialect::Mysql => ("VARCHAR(255)", "JSON", "DATETIME(6)"),
+        Dialect::Mysql => ("VARCHAR(255)", "LONGTEXT", "DATETIME(6)"),
     };
     let mut create = Statement::new(dialect);
     create.sql("CREATE TABLE IF NOT EXISTS ").table(table)?;

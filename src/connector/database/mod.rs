@@ -39,7 +39,7 @@ use crate::expr::quoted;
 use crate::id::Tenant;
 
 use files::File;
-use link::{Done, Fault, Link};
+use link::{Done, Fault, Link, too_large, unsettled};
 use plan::{Computed, Plan, ROW, TABLE, Write, returning};
 use server::Server;
 use statement::{Dialect, Statement};
@@ -55,7 +55,7 @@ pub type Compute<'a> = dyn Fn(&str, &str, &str) -> Result<String, String> + Send
 /// How long an idle connection is kept.
 const IDLE_MAX: Duration = Duration::from_secs(30);
 
-/// A connection that was idle for less is not asked whether it still works.
+/// A connection to a server that was idle for less is not asked whether it still works.
 const TRUSTED_FOR: Duration = Duration::from_secs(1);
 
 /// The pauses while another connection holds a lock.
@@ -114,6 +114,15 @@ impl DatabaseAddress {
         }
     }
 
+    /// Whether statements go on at the other end when nobody waits for them any more: only a
+    /// transaction ends with its connection.
+    const fn is_server(&self) -> bool {
+        match self {
+            Self::File(_) => false,
+            Self::Postgres(_) | Self::Mysql(_) => true,
+        }
+    }
+
     async fn connect(&self) -> Result<Link, Fault> {
         match self {
             Self::File(file) => {
@@ -165,7 +174,7 @@ impl Databases {
     async fn tried(&self, plan: &Plan, compute: &Compute<'_>) -> Result<String, Fault> {
         let mut link = self.link().await?;
         let done = match plan {
-            Plan::Write(write) if write.needs_transaction() => {
+            Plan::Write(write) if self.place.is_server() || write.needs_transaction() => {
                 return self.within_transaction(link, plan, compute).await;
             }
             Plan::Computed(_) => return self.within_transaction(link, plan, compute).await,
@@ -174,15 +183,16 @@ impl Databases {
                 link.begin_reading().await?;
                 let done = execute(&mut link, plan, compute).await;
                 // One that still only reads is of no use.
-                let ended = link.end_reading().await;
-                if ended.is_ok() && !matches!(done, Err(Fault::Gone(_))) {
+                if done.as_ref().err().is_none_or(Fault::leaves_link)
+                    && link.end_reading().await.is_ok()
+                {
                     self.keep(link);
                 }
                 return done;
             }
             Plan::Read(_) | Plan::Write(_) => execute(&mut link, plan, compute).await,
         };
-        if !matches!(done, Err(Fault::Gone(_))) {
+        if done.as_ref().err().is_none_or(Fault::leaves_link) {
             self.keep(link);
         }
         done
@@ -208,7 +218,11 @@ impl Databases {
             Err(fault) => return Err(fault),
         };
         // Closing the connection rolls back, too.
-        if done.is_ok() || link.roll_back().await.is_ok() {
+        let is_usable = match &done {
+            Ok(_) => true,
+            Err(fault) => fault.leaves_link() && link.roll_back().await.is_ok(),
+        };
+        if is_usable {
             self.keep(link);
         }
         done
@@ -219,6 +233,7 @@ impl Databases {
         let plan = Plan::Write(Write {
             statements,
             is_of_one: false,
+            is_either: false,
         });
         let nothing = |_: &str, _: &str, _: &str| Err("nothing is computed".to_owned());
         let mut pause = PAUSE_FIRST;
@@ -239,7 +254,8 @@ impl Databases {
             let Some((mut link, since)) = lock(&self.idle).pop() else {
                 return self.place.connect().await;
             };
-            if since.elapsed() < TRUSTED_FOR || link.is_alive().await {
+            let is_trusted = self.place.is_server() && since.elapsed() < TRUSTED_FOR;
+            if is_trusted || link.is_alive().await {
                 return Ok(link);
             }
         }
@@ -286,6 +302,11 @@ fn described(request: &Request<'_>, reason: &str) -> String {
 fn failed(request: &Request<'_>, fault: Fault) -> CallFailed {
     match fault {
         Fault::Refused(reason) => named(request, &reason),
+        Fault::TooLarge => named(request, &too_large()),
+        // It is undone rather than left or done twice.
+        Fault::Unsettled(reason) => CallFailed::Unusable {
+            message: described(request, &unsettled(&reason)),
+        },
         Fault::Gone(reason) => CallFailed::Unavailable {
             message: described(request, &reason),
         },
@@ -304,7 +325,13 @@ async fn execute(link: &mut Link, plan: &Plan, compute: &Compute<'_>) -> Result<
             for statement in &write.statements {
                 let done = link.run(statement).await?;
                 affected += done.affected;
+                if write.is_either && done.affected == 0 {
+                    continue;
+                }
                 first.get_or_insert(done);
+                if write.is_either {
+                    break;
+                }
             }
             check_one(write.is_of_one, affected)?;
             Ok(written(first.unwrap_or_default(), affected))
@@ -385,7 +412,7 @@ fn updating(
     for column in &computed.columns {
         let value = compute(&column.expression, &column.values, &visible)?;
         statement.sql(sign).column(&column.name)?.sql(" = ");
-        statement.value(Value::of(&value));
+        statement.stored(&column.name, Value::of(&value));
         sign = ", ";
     }
     match (place, statement.dialect()) {

@@ -1,6 +1,10 @@
 //! Connections to `MySQL` and `MariaDB`.
+//!
+//! They compare a number with a text by reading the text as a number, as far as it is one: 0 is
+//! equal to every text without a digit at its beginning. So a value that is compared with a column
+//! is made one of the type of the column before.
 
-use std::fmt::Write as _;
+use std::{collections::HashMap, fmt::Write as _, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use chrono::{DateTime, NaiveDate, NaiveDateTime, SecondsFormat, Utc};
@@ -10,23 +14,74 @@ use sqlx::{
     AssertSqlSafe, Column as _, ConnectOptions as _, Connection as _, Executor as _, Row as _,
     Type, TypeInfo as _, ValueRef as _,
 };
-use sqlx_mysql::{MySql, MySqlConnectOptions, MySqlConnection, MySqlRow, MySqlSslMode};
+use sqlx_mysql::{
+    MySql, MySqlConnectOptions, MySqlConnection, MySqlRow, MySqlSslMode, types::MySqlTime,
+};
+
+use tokio::time::Instant;
 
 use super::{
     link::{Done, Fault, Rows},
     server::{Security, Server},
-    statement::{Kind, Statement},
+    statement::{Kind, Statement, Use},
     value::Value,
 };
+use crate::connector::RESULT_BYTES_MAX;
+use crate::entity::Number;
 use crate::expr::quoted;
 
 /// The digits that its decimals may have, and how many of them behind the point.
 const DECIMAL_DIGITS: usize = 65;
 const DECIMAL_SCALE: usize = 30;
 
+/// How long the types of a table's columns are taken as known.
+const TYPES_KNOWN_FOR: Duration = Duration::from_secs(10);
+
+/// How many tables a connection knows the types of.
+const TABLES_KNOWN_MAX: usize = 64;
+
+/// The types of the columns of a table; without a schema, of the one that is connected to.
+const TYPES: &str = "SELECT CAST(column_name AS CHAR), CAST(data_type AS CHAR) \
+     FROM information_schema.columns \
+     WHERE table_schema = COALESCE(?, DATABASE()) AND table_name = ?";
+
 /// A connection.
 #[derive(Debug)]
-pub(super) struct Link(MySqlConnection);
+pub(super) struct Link {
+    connection: MySqlConnection,
+    tables: HashMap<Box<str>, Table>,
+}
+
+/// What is known of a table.
+#[derive(Debug)]
+struct Table {
+    read: Instant,
+    /// By names in lower case.
+    columns: HashMap<String, Column>,
+}
+
+/// The type of a column, as far as it matters for values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Column {
+    Number,
+    Text,
+    /// A date with a time.
+    Time,
+    Other,
+}
+
+impl Column {
+    fn of(kind: &str) -> Self {
+        match kind {
+            "tinyint" | "smallint" | "mediumint" | "int" | "bigint" | "decimal" | "float"
+            | "double" | "year" => Self::Number,
+            "char" | "varchar" | "tinytext" | "text" | "mediumtext" | "longtext" | "enum"
+            | "set" => Self::Text,
+            "datetime" | "timestamp" => Self::Time,
+            _ => Self::Other,
+        }
+    }
+}
 
 impl Link {
     pub(super) async fn open(server: &Server) -> Result<Self, Fault> {
@@ -50,19 +105,69 @@ impl Link {
         if let Some(authorities) = security.authorities() {
             options = options.ssl_ca_from_pem(authorities.into());
         }
-        options.connect().await.map(Self).map_err(fault)
+        let connection = options.connect().await.map_err(fault)?;
+        Ok(Self {
+            connection,
+            tables: HashMap::new(),
+        })
+    }
+
+    /// The statement with values of the types of their columns.
+    async fn typed(&mut self, statement: &Statement) -> Result<Option<Statement>, Fault> {
+        let Some(name) = statement.table_of_values() else {
+            return Ok(None);
+        };
+        let is_known = |table: &Table| table.read.elapsed() < TYPES_KNOWN_FOR;
+        if !self.tables.get(name).is_some_and(is_known) {
+            if self.tables.len() >= TABLES_KNOWN_MAX {
+                self.tables.clear();
+            }
+            let table = self.read_types(name).await?;
+            self.tables.insert(name.into(), table);
+        }
+        let Some(table) = self.tables.get(name) else {
+            return Ok(None);
+        };
+        let mut typed = statement.clone();
+        typed.map_values(|what, value| {
+            let (name, is_compared) = match what {
+                Use::Compared(name) => (name, true),
+                Use::Stored(name) => (name, false),
+                Use::Other => return None,
+            };
+            let column = table.columns.get(&name.to_lowercase())?;
+            value_for(*column, is_compared, value)
+        });
+        Ok(Some(typed))
+    }
+
+    async fn read_types(&mut self, name: &str) -> Result<Table, Fault> {
+        let (schema, table) = name
+            .split_once('.')
+            .map_or((None, name), |(schema, table)| (Some(schema), table));
+        let query = sqlx::query_as(TYPES).bind(schema).bind(table);
+        let found: Vec<(String, String)> =
+            query.fetch_all(&mut self.connection).await.map_err(fault)?;
+        let columns = found.into_iter();
+        let columns = columns.map(|(name, kind)| (name.to_lowercase(), Column::of(&kind)));
+        Ok(Table {
+            read: Instant::now(),
+            columns: columns.collect(),
+        })
     }
 
     pub(super) async fn control(&mut self, text: &'static str) -> Result<(), Fault> {
-        let done = sqlx::raw_sql(text).execute(&mut self.0).await;
+        let done = sqlx::raw_sql(text).execute(&mut self.connection).await;
         done.map(|_| ()).map_err(fault)
     }
 
     pub(super) async fn is_alive(&mut self) -> bool {
-        self.0.ping().await.is_ok()
+        self.connection.ping().await.is_ok()
     }
 
     pub(super) async fn run(&mut self, statement: &Statement) -> Result<Done, Fault> {
+        let typed = self.typed(statement).await?;
+        let statement = typed.as_ref().unwrap_or(statement);
         let mut order = Vec::new();
         let text = statement.text_with(|text, place, value| {
             order.push(place);
@@ -80,7 +185,7 @@ impl Link {
             };
         }
         if statement.kind != Kind::Rows {
-            let done = query.execute(&mut self.0).await.map_err(fault)?;
+            let done = query.execute(&mut self.connection).await.map_err(fault)?;
             let id = i64::try_from(done.last_insert_id()).ok();
             return Ok(Done {
                 rows: Rows::default(),
@@ -89,15 +194,43 @@ impl Link {
             });
         }
         let mut rows = Rows::default();
-        let mut found = self.0.fetch(query);
+        let mut found = self.connection.fetch(query);
         while let Some(row) = found.try_next().await.map_err(fault)? {
-            rows.push(json(&row).map_err(fault)?)?;
+            let row = json(&row).map_err(fault)?;
+            rows.push(row.ok_or(Fault::TooLarge)?)?;
         }
         Ok(Done {
             rows,
             ..Done::default()
         })
     }
+}
+
+/// A value as one of the type of a column; none if it stays as it is.
+fn value_for(column: Column, is_compared: bool, value: &Value) -> Option<Value> {
+    match (column, value) {
+        (Column::Text, Value::Bool(truth)) => {
+            Some(Value::Text(u8::from(*truth).to_string().into()))
+        }
+        (Column::Text, Value::Int(_) | Value::Decimal(_)) => value.text().map(into_text),
+        (Column::Number, Value::Text(text)) => match Number::parse(text) {
+            Some(_) => Some(Value::of(text)),
+            // Nothing is equal to null.
+            None => is_compared.then_some(Value::Null),
+        },
+        (Column::Time, Value::Text(text)) => in_utc(text).map(into_text),
+        _ => None,
+    }
+}
+
+fn into_text(text: String) -> Value {
+    Value::Text(text.into())
+}
+
+/// A time with a zone, as the database writes times in UTC, which is the zone of its connections.
+fn in_utc(text: &str) -> Option<String> {
+    let time = DateTime::parse_from_rfc3339(text).ok()?;
+    Some(time.naive_utc().format("%Y-%m-%d %H:%M:%S%.6f").to_string())
 }
 
 /// A placeholder; one of a decimal is a decimal, since a text would be computed with as a binary
@@ -124,8 +257,8 @@ fn scale(digits: &str) -> Option<usize> {
     fits.then_some(fraction.len())
 }
 
-/// A row as a JSON object.
-fn json(row: &MySqlRow) -> Result<String, sqlx::Error> {
+/// A row as a JSON object; none of one that is larger than a result may be.
+fn json(row: &MySqlRow) -> Result<Option<String>, sqlx::Error> {
     let mut text = String::from("{");
     for (at, column) in row.columns().iter().enumerate() {
         if at > 0 {
@@ -139,6 +272,11 @@ fn json(row: &MySqlRow) -> Result<String, sqlx::Error> {
             let kind = column.type_info();
             // A text that is compared byte by byte has the type of bytes, and a character set.
             let is_text = <String as Type<MySql>>::compatible(kind);
+            // Before it is copied: a server may send values of a gigabyte.
+            let bytes = row.try_get_unchecked::<&[u8], _>(at)?.len();
+            if bytes > RESULT_BYTES_MAX {
+                return Ok(None);
+            }
             append(
                 row,
                 at,
@@ -148,7 +286,7 @@ fn json(row: &MySqlRow) -> Result<String, sqlx::Error> {
         }
     }
     text.push('}');
-    Ok(text)
+    Ok(Some(text))
 }
 
 fn append(row: &MySqlRow, at: usize, kind: &str, to: &mut String) -> Result<(), sqlx::Error> {
@@ -159,7 +297,7 @@ fn append(row: &MySqlRow, at: usize, kind: &str, to: &mut String) -> Result<(), 
             row.try_get_unchecked::<f32, _>(at)?.to_string()
         }
         "DOUBLE" => serde_json::Value::from(row.try_get_unchecked::<f64, _>(at)?).to_string(),
-        "DECIMAL" => text()?,
+        "DECIMAL" => number(&text()?),
         "DATE" => quoted(&row.try_get::<NaiveDate, _>(at)?.to_string()),
         "DATETIME" => {
             let time: NaiveDateTime = row.try_get(at)?;
@@ -170,8 +308,8 @@ fn append(row: &MySqlRow, at: usize, kind: &str, to: &mut String) -> Result<(), 
             quoted(&time.to_rfc3339_opts(SecondsFormat::AutoSi, true))
         }
         "TIME" => {
-            let time: sqlx_mysql::types::MySqlTime = row.try_get(at)?;
-            quoted(&time.to_string())
+            let time: MySqlTime = row.try_get(at)?;
+            quoted(&clock_time(time))
         }
         "JSON" => {
             let text = text()?;
@@ -181,6 +319,10 @@ fn append(row: &MySqlRow, at: usize, kind: &str, to: &mut String) -> Result<(), 
         }
         kind if kind.contains("BLOB") || kind.contains("BINARY") || kind == "GEOMETRY" => {
             quoted(&STANDARD.encode(row.try_get_unchecked::<Vec<u8>, _>(at)?))
+        }
+        // `TINYINT(1) UNSIGNED` has the name of a truth value.
+        "BOOLEAN" if <u64 as Type<MySql>>::compatible(row.column(at).type_info()) => {
+            row.try_get_unchecked::<u64, _>(at)?.to_string()
         }
         kind if kind.ends_with("UNSIGNED") || kind == "BIT" || kind == "YEAR" => {
             row.try_get_unchecked::<u64, _>(at)?.to_string()
@@ -194,12 +336,45 @@ fn append(row: &MySqlRow, at: usize, kind: &str, to: &mut String) -> Result<(), 
     Ok(())
 }
 
+/// A decimal without the zeros that `ZEROFILL` puts before it, which JSON does not have.
+fn number(digits: &str) -> String {
+    let (sign, digits) = match digits.strip_prefix('-') {
+        Some(digits) => ("-", digits),
+        None => ("", digits),
+    };
+    let digits = digits.trim_start_matches('0');
+    let zero = if digits.is_empty() || digits.starts_with('.') {
+        "0"
+    } else {
+        ""
+    };
+    format!("{sign}{zero}{digits}")
+}
+
+/// A time of the clock, or a difference of up to 838 hours.
+fn clock_time(time: MySqlTime) -> String {
+    let sign = if time.sign().is_negative() { "-" } else { "" };
+    let (hours, minutes, seconds) = (time.hours(), time.minutes(), time.seconds());
+    let mut text = format!("{sign}{hours:02}:{minutes:02}:{seconds:02}");
+    if time.microseconds() > 0 {
+        let _ = write!(text, ".{:06}", time.microseconds());
+    }
+    text
+}
+
 #[expect(clippy::needless_pass_by_value, reason = "for map_err")]
 fn fault(error: sqlx::Error) -> Fault {
     /// Deadlocks, and locks that were waited for too long.
     const TO_REPEAT: [u16; 2] = [1205, 1213];
     /// Unknown users and databases, too many connections, and the server's shutdown.
     const GONE: [u16; 5] = [1040, 1044, 1045, 1049, 1053];
+    // It is of a value that has no text, such as a date without a month.
+    if matches!(
+        error,
+        sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_)
+    ) {
+        return Fault::Refused(error.to_string());
+    }
     let Some(refused) = error.as_database_error() else {
         return Fault::Gone(error.to_string());
     };
@@ -230,5 +405,26 @@ mod tests {
         assert_eq!(decimal, "CAST(? AS DECIMAL(65,3))");
         assert_eq!(placeholder(Value::Decimal("1e3".into())), "?");
         assert_eq!(placeholder(Value::Int(1)), "?");
+        assert_eq!(number("-00042.50"), "-42.50");
+        assert_eq!(number("0000.50"), "0.50");
+        assert_eq!(number("0000"), "0");
+    }
+
+    #[test]
+    fn a_value_is_compared_as_one_of_the_type_of_its_column() {
+        let compared = |column, json: &str| {
+            let value = Value::of(json);
+            value_for(column, true, &value).unwrap_or(value)
+        };
+        assert_eq!(compared(Column::Text, "0"), Value::Text("0".into()));
+        assert_eq!(compared(Column::Text, "true"), Value::Text("1".into()));
+        assert_eq!(compared(Column::Number, "\"3; x\""), Value::Null);
+        assert_eq!(compared(Column::Number, "\"\""), Value::Null);
+        assert_eq!(compared(Column::Number, "\"3\""), Value::Int(3));
+        let time = compared(Column::Time, "\"2026-11-23T10:00:00.5+02:00\"");
+        assert_eq!(time, Value::Text("2026-11-23 08:00:00.500000".into()));
+        let plain = Value::Text("2026-11-23 10:00:00".into());
+        assert_eq!(compared(Column::Time, "\"2026-11-23 10:00:00\""), plain);
+        assert_eq!(value_for(Column::Number, false, &plain), None);
     }
 }

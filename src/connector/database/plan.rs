@@ -19,7 +19,7 @@ pub(super) type ObjectMembers<'a> = IndexMap<String, &'a RawValue>;
 pub(super) enum Plan {
     Read(Statement),
     Write(Write),
-    Computed(Computed),
+    Computed(Box<Computed>),
 }
 
 /// Statements that are executed together or not at all.
@@ -28,6 +28,8 @@ pub(super) struct Write {
     pub(super) statements: Vec<Statement>,
     /// Whether more than one row is a failure.
     pub(super) is_of_one: bool,
+    /// Whether a statement is only executed if those before it have written nothing.
+    pub(super) is_either: bool,
 }
 
 /// An update of which some values are computed from the row.
@@ -92,6 +94,7 @@ impl Plan {
                 Ok(Self::Write(Write {
                     statements: vec![returning(statement)],
                     is_of_one,
+                    is_either: false,
                 }))
             }
             ("SELECT" | "GET" | "", "") => read(request, dialect),
@@ -141,7 +144,7 @@ fn append_filter(statement: &mut Statement, filter: &ObjectMembers<'_>) -> Resul
                 ));
             }
             value @ (Value::Bool(_) | Value::Int(_) | Value::Decimal(_) | Value::Text(_)) => {
-                statement.sql(" = ").value(value)
+                statement.sql(" = ").compared(name, value)
             }
         };
         word = " AND ";
@@ -191,6 +194,7 @@ fn insert(request: &Request<'_>, dialect: Dialect, count: &str) -> Result<Plan, 
     Ok(Plan::Write(Write {
         statements,
         is_of_one: false,
+        is_either: false,
     }))
 }
 
@@ -210,8 +214,8 @@ fn inserted(table: &str, row: &ObjectMembers<'_>, dialect: Dialect) -> Result<St
         sign = ", ";
     }
     let mut sign = ") VALUES (";
-    for value in row.values() {
-        statement.sql(sign).value(Value::of(value.get()));
+    for (name, value) in row {
+        statement.sql(sign).stored(name, Value::of(value.get()));
         sign = ", ";
     }
     statement.sql(")");
@@ -235,31 +239,48 @@ fn upsert(request: &Request<'_>, dialect: Dialect) -> Result<Plan, String> {
         row.extend(keys);
         names
     };
-    let mut statement = inserted(target(request)?, &row, dialect)?;
-    let mut sign = match dialect {
-        Dialect::Mysql => " ON DUPLICATE KEY UPDATE ",
-        Dialect::Sqlite | Dialect::Postgres => {
-            let mut sign = " ON CONFLICT (";
-            for key in &keys {
-                statement.sql(sign).column(key)?;
-                sign = ", ";
-            }
-            ") DO UPDATE SET "
-        }
-    };
+    let table = target(request)?;
     let is_all_key = row.keys().all(|name| keys.contains(name));
     // A row that is all key is set to itself, so that it is returned.
-    for name in row.keys().filter(|name| is_all_key || !keys.contains(name)) {
-        statement.sql(sign).column(name)?;
-        match dialect {
-            Dialect::Mysql => statement.sql(" = VALUES(").column(name)?.sql(")"),
-            Dialect::Sqlite | Dialect::Postgres => statement.sql(" = excluded.").column(name)?,
-        };
+    let is_set = |name: &str| is_all_key || !keys.iter().any(|key| key == name);
+    let mut insert = inserted(table, &row, dialect)?;
+    if dialect == Dialect::Mysql {
+        // It cannot name the key whose row is updated, and would update that of any other one.
+        let mut update = Statement::new(dialect);
+        update.sql("UPDATE ").table(table)?;
+        let mut sign = " SET ";
+        for (name, value) in row.iter().filter(|(name, _)| is_set(name)) {
+            update.sql(sign).column(name)?.sql(" = ");
+            update.stored(name, Value::of(value.get()));
+            sign = ", ";
+        }
+        let key = |(name, _): &(&String, &&RawValue)| keys.contains(*name);
+        let keys = row.iter().filter(key);
+        append_filter(
+            &mut update,
+            &keys.map(|(name, value)| (name.clone(), *value)).collect(),
+        )?;
+        return Ok(Plan::Write(Write {
+            statements: vec![returning(update), returning(insert)],
+            is_of_one: false,
+            is_either: true,
+        }));
+    }
+    let mut sign = " ON CONFLICT (";
+    for key in &keys {
+        insert.sql(sign).column(key)?;
+        sign = ", ";
+    }
+    let mut sign = ") DO UPDATE SET ";
+    for name in row.keys().filter(|name| is_set(name)) {
+        insert.sql(sign).column(name)?;
+        insert.sql(" = excluded.").column(name)?;
         sign = ", ";
     }
     Ok(Plan::Write(Write {
-        statements: vec![returning(statement)],
+        statements: vec![returning(insert)],
         is_of_one: false,
+        is_either: false,
     }))
 }
 
@@ -293,7 +314,7 @@ fn update(request: &Request<'_>, dialect: Dialect, is_of_one: bool) -> Result<Pl
         sign = ", ";
         match value {
             Assigned::Value(value) => {
-                statement.value(value);
+                statement.stored(&name, value);
             }
             Assigned::Column {
                 column,
@@ -310,6 +331,7 @@ fn update(request: &Request<'_>, dialect: Dialect, is_of_one: bool) -> Result<Pl
         return Ok(Plan::Write(Write {
             statements: vec![returning(statement)],
             is_of_one,
+            is_either: false,
         }));
     }
     if !sign.is_empty() {
@@ -317,13 +339,13 @@ fn update(request: &Request<'_>, dialect: Dialect, is_of_one: bool) -> Result<Pl
     }
     let mut condition = Statement::new(dialect);
     append_filter(&mut condition, &filter)?;
-    Ok(Plan::Computed(Computed {
+    Ok(Plan::Computed(Box::new(Computed {
         select: locked(table, &filter, dialect)?,
         begun: statement,
         columns,
         is_of_one,
         filter: condition,
-    }))
+    })))
 }
 
 /// Reads rows with their places, for an update in the same transaction.
@@ -388,7 +410,10 @@ mod tests {
         let statements = match Plan::of(&request, dialect)? {
             Plan::Read(statement) => vec![statement],
             Plan::Write(write) => write.statements,
-            Plan::Computed(computed) => vec![computed.select, computed.begun, computed.filter],
+            Plan::Computed(computed) => {
+                let computed = *computed;
+                vec![computed.select, computed.begun, computed.filter]
+            }
         };
         let shown = |statement: Statement| (statement.text(), statement.values);
         Ok(statements.into_iter().map(shown).collect())

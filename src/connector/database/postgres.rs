@@ -14,7 +14,7 @@ use sqlx::{
 use sqlx_postgres::{PgConnectOptions, PgConnection, PgSslMode, PgTypeInfo, types::Oid};
 
 use super::{
-    link::{Done, Fault, Rows, too_large},
+    link::{Done, Fault, Rows},
     server::{Security, Server},
     statement::{Kind, Statement},
     value::Value,
@@ -116,7 +116,7 @@ impl Link {
                 let mut found = self.connection.fetch(query);
                 while let Some(row) = found.try_next().await.map_err(fault)? {
                     let row: Option<String> = row.try_get(0).map_err(fault)?;
-                    rows.push(row.ok_or_else(too_large)?)?;
+                    rows.push(row.ok_or(Fault::TooLarge)?)?;
                 }
                 done.rows = rows;
             }

@@ -72,6 +72,7 @@ pub(super) fn query(
 fn parts(text: &str, dialect: Dialect) -> Result<Vec<Part<'_>>, String> {
     let bytes = text.as_bytes();
     let (mut parts, mut begun, mut at) = (Vec::new(), 0, 0);
+    let mut has_ended = false;
     let unfinished = || "`query` has a text, a name or a comment without an end".to_owned();
     while at < bytes.len() {
         let rest = &text[at..];
@@ -94,7 +95,7 @@ fn parts(text: &str, dialect: Dialect) -> Result<Vec<Part<'_>>, String> {
                 }
                 None => at + 1,
             },
-            b'-' if rest.starts_with("--") => at + rest.find('\n').unwrap_or(rest.len()),
+            b'-' if is_line_comment(rest, dialect) => at + rest.find('\n').unwrap_or(rest.len()),
             b'#' if dialect == Dialect::Mysql => at + rest.find('\n').unwrap_or(rest.len()),
             b'/' if rest.starts_with("/*") => {
                 // These are text that MySQL executes, and nested ones end elsewhere.
@@ -110,6 +111,7 @@ fn parts(text: &str, dialect: Dialect) -> Result<Vec<Part<'_>>, String> {
             b';' => {
                 parts.push(Part::Plain(&text[begun..at]));
                 parts.push(Part::End);
+                has_ended = true;
                 at += 1;
                 begun = at;
                 continue;
@@ -131,6 +133,18 @@ fn parts(text: &str, dialect: Dialect) -> Result<Vec<Part<'_>>, String> {
                     continue;
                 }
             },
+            next if dialect == Dialect::Mysql
+                && !has_ended
+                && next.is_ascii_alphabetic()
+                && !is_within_name(bytes, at) =>
+            {
+                let (word, after) = rest.split_at(name_length(rest));
+                if writes(word, &text[..at], after) {
+                    return Err(format!("`query` must only read: it has {word}"));
+                }
+                at += word.len();
+                continue;
+            }
             b'?' | b'@' if dialect != Dialect::Postgres => {
                 return Err("`query` must have parameters of the form `:name` only".to_owned());
             }
@@ -156,6 +170,35 @@ fn parts(text: &str, dialect: Dialect) -> Result<Vec<Part<'_>>, String> {
     }
     parts.push(Part::Plain(&text[begun..]));
     Ok(parts)
+}
+
+/// Whether a word makes a statement of `MySQL` one that writes: `WITH …` may begin such a one, and
+/// within a transaction nothing else keeps it from writing.
+fn writes(word: &str, before: &str, after: &str) -> bool {
+    let before = before.trim_end();
+    let is = |other: &str| word.eq_ignore_ascii_case(other);
+    let locks = || {
+        let from = before.len().saturating_sub(3);
+        before
+            .get(from..)
+            .is_some_and(|last| last.eq_ignore_ascii_case("for"))
+    };
+    let is_function = || after.trim_start().starts_with('(');
+    // After a dot it is a column.
+    !before.ends_with('.')
+        && (is("delete")
+            || is("into")
+            || (is("update") && !locks())
+            || ((is("insert") || is("replace")) && !is_function()))
+}
+
+/// Whether a comment to the end of the line begins here. In `MySQL` a space follows its sign, and
+/// `1--1` is a subtraction.
+fn is_line_comment(rest: &str, dialect: Dialect) -> bool {
+    let Some(after) = rest.strip_prefix("--") else {
+        return false;
+    };
+    dialect != Dialect::Mysql || !after.starts_with(|next: char| next > ' ')
 }
 
 /// The place behind a text in quotes that begins here.
@@ -259,6 +302,23 @@ mod tests {
         assert!(read("SELECT '\\'; DELETE FROM t; '", Dialect::Postgres).is_err());
         assert!(read("SELECT '\\'; DELETE FROM t; '", Dialect::Sqlite).is_err());
         assert!(read("(SELECT 1);", Dialect::Sqlite).is_ok());
-        assert!(read(" with a as (select 1) select * from a", Dialect::Mysql).is_ok());
+        for accepted in [
+            " with a as (select 1) select * from a",
+            "SELECT replace(a, 'delete', 'x'), t.update, `into` FROM t FOR UPDATE",
+            "SELECT 1--1, :id",
+        ] {
+            assert!(read(accepted, Dialect::Mysql).is_ok(), "{accepted}");
+        }
+        for refused in [
+            "WITH a AS (SELECT 1 AS x) DELETE FROM t",
+            "with a as (select 1) update t set b = 1",
+            "SELECT 1 INTO OUTFILE 'x'",
+        ] {
+            assert!(read(refused, Dialect::Mysql).is_err(), "{refused}");
+        }
+        let (found, values) = read("SELECT 1 --x\n AND id = :id", Dialect::Sqlite).expect("one");
+        assert_eq!((&*found, values), ("SELECT 1  \n AND id = ?1", 1));
+        let (found, _) = read("SELECT 5--x\n AND id = :id", Dialect::Mysql).expect("one");
+        assert!(found.contains("--x"), "{found}");
     }
 }

@@ -5,7 +5,9 @@
 
 use std::{
     fmt::Write as _,
-    path::Path,
+    fs,
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -22,7 +24,7 @@ use sqlx::{
 use sqlx_sqlite::{Sqlite, SqliteConnectOptions, SqliteConnection, SqliteRow};
 
 use super::{
-    link::{Done, Fault, Rows, too_large},
+    link::{Done, Fault, Rows},
     statement::{Kind, Statement},
     value::{Value, exact_double},
 };
@@ -41,6 +43,9 @@ const LOCKED: i32 = 6;
 #[derive(Debug)]
 pub(super) struct Link {
     connection: SqliteConnection,
+    path: PathBuf,
+    /// Which file it was: its device and number.
+    file: Option<(u64, u64)>,
     is_dropped: Arc<AtomicBool>,
 }
 
@@ -60,8 +65,16 @@ impl Link {
         drop(handle);
         Ok(Self {
             connection,
+            path: path.to_owned(),
+            file: file_at(path),
             is_dropped,
         })
+    }
+
+    /// Whether its file is still the one at the path; one that was replaced, as by a restore, is
+    /// written to without anybody seeing it.
+    pub(super) fn is_current(&self) -> bool {
+        self.file.is_some() && file_at(&self.path) == self.file
     }
 
     pub(super) async fn control(&mut self, text: &'static str) -> Result<(), Fault> {
@@ -102,12 +115,17 @@ impl Link {
                 }
                 Either::Right(row) => match json(&row).map_err(fault)? {
                     Some(row) => rows.push(row)?,
-                    None => return Err(too_large()),
+                    None => return Err(Fault::TooLarge),
                 },
             }
         }
         Ok(Done { rows, affected, id })
     }
+}
+
+fn file_at(path: &Path) -> Option<(u64, u64)> {
+    let found = fs::metadata(path).ok()?;
+    Some((found.dev(), found.ino()))
 }
 
 impl Drop for Link {

@@ -47,9 +47,23 @@ pub(super) struct Statement {
     dialect: Dialect,
     pieces: Vec<Piece>,
     pub(super) values: Vec<Value>,
+    /// What each value is for.
+    uses: Vec<Use>,
+    /// The table that the columns belong to.
+    table: Option<Box<str>>,
     pub(super) kind: Kind,
     /// Whether its text is an author's.
     pub(super) is_foreign: bool,
+}
+
+/// What a value is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Use {
+    /// It is compared with a column.
+    Compared(Box<str>),
+    /// It is written to a column.
+    Stored(Box<str>),
+    Other,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,6 +79,8 @@ impl Statement {
             dialect,
             pieces: Vec::new(),
             values: Vec::new(),
+            uses: Vec::new(),
+            table: None,
             kind: Kind::Plain,
             is_foreign: false,
         }
@@ -93,6 +109,7 @@ impl Statement {
 
     /// Appends the name of a table, with that of its schema if it has one.
     pub(super) fn table(&mut self, name: &str) -> Result<&mut Self, String> {
+        self.table = Some(name.into());
         let (schema, table) = name
             .split_once('.')
             .map_or((None, name), |(schema, table)| (Some(schema), table));
@@ -104,8 +121,23 @@ impl Statement {
 
     /// Appends a placeholder, and binds a value to it.
     pub(super) fn value(&mut self, value: Value) -> &mut Self {
+        self.value_for(Use::Other, value)
+    }
+
+    /// The same of a value that is compared with a column.
+    pub(super) fn compared(&mut self, column: &str, value: Value) -> &mut Self {
+        self.value_for(Use::Compared(column.into()), value)
+    }
+
+    /// The same of a value that is written to a column.
+    pub(super) fn stored(&mut self, column: &str, value: Value) -> &mut Self {
+        self.value_for(Use::Stored(column.into()), value)
+    }
+
+    fn value_for(&mut self, what: Use, value: Value) -> &mut Self {
         self.pieces.push(Piece::Value(self.values.len()));
         self.values.push(value);
+        self.uses.push(what);
         self
     }
 
@@ -127,7 +159,23 @@ impl Statement {
             }
         }
         self.values.extend(other.values.iter().cloned());
+        self.uses.extend(other.uses.iter().cloned());
         self
+    }
+
+    /// The table whose columns values are for; none if there are no such values.
+    pub(super) fn table_of_values(&self) -> Option<&str> {
+        let has_columns = self.uses.iter().any(|what| *what != Use::Other);
+        self.table.as_deref().filter(|_| has_columns)
+    }
+
+    /// Replaces each value, with what it is for.
+    pub(super) fn map_values(&mut self, map: impl Fn(&Use, &Value) -> Option<Value>) {
+        for (value, what) in self.values.iter_mut().zip(&self.uses) {
+            if let Some(other) = map(what, value) {
+                *value = other;
+            }
+        }
     }
 
     /// The text, with placeholders as written by `placeholder`.

@@ -7,7 +7,7 @@ use tokio::time::sleep;
 
 use super::{
     Compute, Databases, PAUSE_FIRST, PAUSE_MAX, execute, failed,
-    link::{Fault, Link},
+    link::{Fault, Link, too_large, unsettled},
     plan::Plan,
     read,
     statement::{Dialect, Kind, Statement},
@@ -47,8 +47,12 @@ fn refused(table: &str, reason: &str) -> CallFailed {
 fn fault_of(table: &str, fault: Fault) -> CallFailed {
     match fault {
         Fault::Refused(reason) => refused(table, &reason),
+        Fault::TooLarge => refused(table, &too_large()),
         Fault::Gone(reason) => CallFailed::Unavailable {
             message: format!("{table}: {reason}"),
+        },
+        Fault::Unsettled(reason) => CallFailed::Lost {
+            message: format!("{table}: {}", unsettled(&reason)),
         },
         Fault::Busy => CallFailed::Unavailable {
             message: format!("{table}: the database is locked"),
@@ -116,7 +120,7 @@ fn selecting(dialect: Dialect, table: &str, id: &Value) -> Result<Statement, Str
         .sql(" WHERE ")
         .column(ID)?
         .sql(" = ")
-        .value(id.clone());
+        .compared(ID, id.clone());
     if dialect != Dialect::Sqlite {
         select.sql(" FOR UPDATE");
     }
@@ -205,10 +209,10 @@ impl RowTransaction {
         let mut statement = Statement::new(dialect);
         statement.sql("UPDATE ").table(&self.table)?.sql(" SET ");
         statement.column(STATUS)?.sql(" = ");
-        statement.value(Value::Text(status.into()));
+        statement.stored(STATUS, Value::Text(status.into()));
         statement.sql(" WHERE ").column(ID)?.sql(" = ");
         statement
-            .value(self.id.clone())
+            .compared(ID, self.id.clone())
             .sql(" AND ")
             .column(STATUS)?;
         match &self.status {
@@ -217,7 +221,7 @@ impl RowTransaction {
             | Value::Int(_)
             | Value::Decimal(_)
             | Value::Text(_)
-            | Value::Json(_)) => statement.sql(" = ").value(status.clone()),
+            | Value::Json(_)) => statement.sql(" = ").compared(STATUS, status.clone()),
         };
         Ok(statement)
     }

@@ -3,6 +3,8 @@
 //! Addresses and headers are values of the library, which encodes them, so no text can add a
 //! header or a recipient.
 
+mod limited;
+
 use std::{borrow::Cow, sync::Arc};
 
 use lettre::{
@@ -17,10 +19,12 @@ use lettre::{
 };
 use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
+use url::Host;
 
+use self::limited::Limited;
 use super::{CallFailed, Email, Request, SmtpTls, Trust, check};
 use crate::expr::{members, quoted, string};
-use crate::outgoing::{Reach, Unreachable, addresses};
+use crate::outgoing::{Connection, Reach, Tls, Unreachable, addresses, connect, secure};
 
 /// The most recipients of one message.
 const RECIPIENTS_MAX: usize = 100;
@@ -33,7 +37,15 @@ pub(super) struct Server {
     config: Email,
     reach: Reach,
     from: Mailbox,
-    tls: Option<TlsParameters>,
+    security: Security,
+}
+
+/// How a connection is made secure.
+enum Security {
+    None,
+    StartTls(TlsParameters),
+    /// With these authorities, else those of the machine.
+    Tls(Option<Tls>),
 }
 
 impl std::fmt::Debug for Server {
@@ -69,15 +81,16 @@ pub(super) fn check(config: &Email) -> Result<(), String> {
 
 impl Server {
     pub(super) fn new(config: &Email, reach: Reach, trust: Trust) -> Result<Self, String> {
-        let tls = match config.tls {
-            SmtpTls::None => None,
-            SmtpTls::StartTls | SmtpTls::Tls => Some(tls(config, trust)?),
+        let security = match config.tls {
+            SmtpTls::None => Security::None,
+            SmtpTls::StartTls => Security::StartTls(start_tls(config, trust)?),
+            SmtpTls::Tls => Security::Tls(check::authorities(config.tls_ca.as_deref(), trust)?),
         };
         Ok(Self {
             config: config.clone(),
             reach,
             from: mailbox(&config.from)?,
-            tls,
+            security,
         })
     }
 
@@ -145,27 +158,15 @@ impl Server {
 
     async fn connection(&self) -> Result<AsyncSmtpConnection, CallFailed> {
         let config = &self.config;
-        let unreachable = |error: Unreachable| CallFailed::Unavailable {
-            message: format!("send: {error}"),
-        };
         let host = check::parse_host(&config.host).map_err(CallFailed::failed)?;
-        let port = config.port.unwrap_or(match config.tls {
-            SmtpTls::Tls => 465,
-            SmtpTls::None | SmtpTls::StartTls => 587,
-        });
-        let places = addresses(&host, port, self.reach).await;
-        let places = places.map_err(unreachable)?;
+        let stream = self.stream(&host).await;
+        let stream = stream.map_err(|error| CallFailed::Unavailable {
+            message: format!("send: {error}"),
+        })?;
         let hello = ClientId::default();
-        let secure_from_start = self.tls.clone().filter(|_| config.tls == SmtpTls::Tls);
-        let connected = AsyncSmtpConnection::connect_tokio1(
-            places.as_slice(),
-            None,
-            &hello,
-            secure_from_start,
-            None,
-        );
+        let connected = AsyncSmtpConnection::connect_with_transport(Box::new(stream), &hello);
         let mut connection = connected.await.map_err(|error| failure(&error))?;
-        if let (SmtpTls::StartTls, Some(tls)) = (config.tls, &self.tls) {
+        if let Security::StartTls(tls) = &self.security {
             let secured = connection.starttls(tls.clone(), &hello).await;
             secured.map_err(|error| failure(&error))?;
         }
@@ -178,9 +179,25 @@ impl Server {
         }
         Ok(connection)
     }
+
+    async fn stream(&self, host: &Host<&str>) -> Result<Limited, Unreachable> {
+        let port = self.config.port.unwrap_or(match self.security {
+            Security::Tls(_) => 465,
+            Security::None | Security::StartTls(_) => 587,
+        });
+        let stream = connect(addresses(host, port, self.reach).await?).await?;
+        let peer = stream.peer_addr();
+        let peer = peer.map_err(|error| Unreachable::Unconnected(error.to_string()))?;
+        let connection = match &self.security {
+            Security::None | Security::StartTls(_) => Connection::Left(stream),
+            Security::Tls(Some(tls)) => secure(stream, host, tls).await?,
+            Security::Tls(None) => secure(stream, host, &Tls::of_this_machine()?).await?,
+        };
+        Ok(Limited::new(connection, peer))
+    }
 }
 
-fn tls(config: &Email, trust: Trust) -> Result<TlsParameters, String> {
+fn start_tls(config: &Email, trust: Trust) -> Result<TlsParameters, String> {
     let mut tls = TlsParameters::builder(config.host.to_string());
     if let Some(given) = &config.tls_ca {
         let text = check::authorities_text(given, trust)?;

@@ -1,8 +1,11 @@
 //! The members of one map of a document, each taken by the reader that knows it.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, time::Duration};
 
 use crate::dialect::{Findings, Tree, finding::shortened};
+
+/// The longest duration, a hundred years in milliseconds.
+pub(super) const DURATION_MAX: u64 = 100 * 365 * 24 * 60 * 60 * 1_000;
 
 /// How many bytes of a key stand in a path.
 const KEY_IN_PATH_MAX: usize = 128;
@@ -114,6 +117,16 @@ impl<'t> Fields<'t> {
                 None
             }
         }
+    }
+
+    /// Milliseconds.
+    pub(super) fn duration(
+        &mut self,
+        key: &'static str,
+        findings: &mut Findings,
+    ) -> Option<Duration> {
+        let number = self.number(key, DURATION_MAX, findings)?;
+        Some(Duration::from_millis(number))
     }
 
     /// A number that fits 32 bits.

@@ -3,16 +3,17 @@
 
 use serde_json::{Map, Value, json};
 
-/// Numbers that a seed decides (splitmix64).
+use crate::random::{STEP, mixed};
+
+/// Numbers that a seed decides.
 #[derive(Debug, Clone)]
 pub(crate) struct Chance(pub(crate) u64);
 
 impl Chance {
     pub(crate) fn number(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
+        let number = mixed(self.0);
+        self.0 = self.0.wrapping_add(STEP);
+        number
     }
 
     pub(crate) fn below(&mut self, limit: usize) -> usize {

@@ -4,7 +4,7 @@ use std::{collections::HashSet, time::Duration};
 
 use super::{
     Cron, Every, Schedule, Trigger, TriggerMode,
-    fields::{Fields, text, whole, wrong_kind},
+    fields::{DURATION_MAX, Fields, text, whole, wrong_kind},
     plan::json,
 };
 use crate::dialect::{Findings, Tree};
@@ -60,6 +60,10 @@ fn read_interval(tree: &Tree, path: &str, findings: &mut Findings) -> Option<Eve
         let message = format!("an interval of {number} ms is too short; it is at least 1");
         findings.error("E504", path, message);
     }
+    if interval.is_some_and(|interval| interval > DURATION_MAX) {
+        let message = format!("an interval of {number} ms is too long; at most {DURATION_MAX}");
+        findings.error("E109", path, message);
+    }
     interval.map(Duration::from_millis).map(Every::Interval)
 }
 
@@ -86,7 +90,7 @@ impl Trigger {
             let message = "`batch_size` is at least 1";
             findings.error("E508", &fields.at("batch_size"), message);
         }
-        let batch_timeout = fields.number("batchTimeoutMs", u64::MAX, findings);
+        let batch_timeout = fields.duration("batchTimeoutMs", findings);
         fields.finish(findings);
         Some(Self {
             topic: topic.filter(|topic| !topic.is_empty())?.into(),
@@ -95,7 +99,7 @@ impl Trigger {
                 .map_or_else(|| format!("wf-{workflow}").into(), Into::into),
             mode: mode.unwrap_or(TriggerMode::Shared),
             batch_size,
-            batch_timeout: Duration::from_millis(batch_timeout.unwrap_or(5_000)),
+            batch_timeout: batch_timeout.unwrap_or(Duration::from_secs(5)),
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::fields::{Fields, check_free, join, named, text, whole, wrong_kind};
+use super::fields::{DURATION_MAX, Fields, check_free, join, named, text, whole, wrong_kind};
 use crate::dialect::{Findings, Tree};
 use crate::program::{Backoff, Kind, Mapping, Name, Poll, Retry, Step, Target, Wait};
 
@@ -161,7 +161,7 @@ impl Retry {
         let backoff = fields.word("backoff", &BACKOFFS, findings);
         let initial = fields.count("initialDelayMs", findings).unwrap_or(1_000);
         let most = fields.count("maxDelayMs", findings).unwrap_or(30_000);
-        let within = fields.number("withinMs", u64::MAX, findings);
+        let within = fields.duration("withinMs", findings);
         if executions_max == 0 {
             let message = "`max_attempts` counts the first execution; it is at least 1";
             findings.error("E401", &fields.at("max_attempts"), message);
@@ -177,21 +177,21 @@ impl Retry {
             backoff: backoff.unwrap_or(Backoff::Exponential),
             initial_delay: Duration::from_millis(initial.into()),
             delay_max: Duration::from_millis(most.into()),
-            within: within.map(Duration::from_millis),
+            within,
         }
     }
 }
 
 impl Poll {
     fn read(mut fields: Fields<'_>, findings: &mut Findings) -> Self {
-        let initial = fields.number("initialDelayMs", u64::MAX, findings);
+        let initial = fields.duration("initialDelayMs", findings);
         let polls_max = fields.count("maxAttempts", findings);
         let backoff = fields.word("backoff", &BACKOFFS, findings);
         let base = fields.count("baseDelayMs", findings);
         let most = fields.count("maxDelayMs", findings);
         fields.finish(findings);
         Self {
-            initial_delay: Duration::from_millis(initial.unwrap_or(0)),
+            initial_delay: initial.unwrap_or(Duration::ZERO),
             polls_max: polls_max.unwrap_or(10),
             backoff: backoff.unwrap_or(Backoff::Exponential),
             base_delay: Duration::from_millis(base.unwrap_or(1_000).into()),
@@ -200,7 +200,7 @@ impl Poll {
     }
 }
 
-/// A duration of at least `least` milliseconds.
+/// A duration of at least `least` milliseconds, and of a hundred years at most.
 pub(super) fn milliseconds(
     tree: &Tree,
     path: &str,
@@ -209,9 +209,11 @@ pub(super) fn milliseconds(
 ) -> Option<Duration> {
     let number = whole(tree, path, findings)?;
     match u64::try_from(number) {
-        Ok(number) if number >= least => Some(Duration::from_millis(number)),
+        Ok(number) if (least..=DURATION_MAX).contains(&number) => {
+            Some(Duration::from_millis(number))
+        }
         _ => {
-            let wanted = format!("at least {least} milliseconds");
+            let wanted = format!("{least} to {DURATION_MAX} milliseconds");
             wrong_kind(findings, path, &wanted, tree);
             None
         }

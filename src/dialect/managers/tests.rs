@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{
     FilePath, ItemRef, Manager, ManagerStatus, Registry, Seen, StateFile, Work, WorkStatus,
 };
+use crate::dialect::flo::generate::Chance;
 
 const FILE: &str = "com.finmars.standard-workflow:workflow-manager-20240821095322.json";
 
@@ -389,23 +390,6 @@ fn the_registry_has_each_file_in_one_list() {
     );
 }
 
-/// Numbers that look random, the same for the same seed.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        usize::try_from((mixed ^ (mixed >> 31)) % limit as u64).expect("small")
-    }
-
-    fn of<T: Copy>(&mut self, all: &[T]) -> T {
-        all[self.below(all.len())]
-    }
-}
-
 /// The statuses of workers and of their items.
 type Statuses = Vec<(WorkStatus, Vec<WorkStatus>)>;
 
@@ -449,12 +433,12 @@ fn model(
 #[test]
 fn ticks_equal_the_model_and_nothing_finished_is_started_again() {
     for seed in 0..3_000 {
-        let mut random = Random(seed);
+        let mut random = Chance(seed);
         let workers: Vec<(WorkStatus, Vec<WorkStatus>)> = (0..random.below(4))
             .map(|_| {
-                let items = (0..random.below(4)).map(|_| random.of(&WorkStatus::ALL));
+                let items = (0..random.below(4)).map(|_| *random.pick(&WorkStatus::ALL));
                 let items = items.collect();
-                (random.of(&WorkStatus::ALL), items)
+                (*random.pick(&WorkStatus::ALL), items)
             })
             .collect();
         let names: Vec<(&str, Vec<&str>)> = workers
@@ -474,7 +458,7 @@ fn ticks_equal_the_model_and_nothing_finished_is_started_again() {
             .map(|(_, items)| {
                 items
                     .iter()
-                    .map(|_| random.of(&WorkStatus::ALL[1..]))
+                    .map(|_| *random.pick(&WorkStatus::ALL[1..]))
                     .collect()
             })
             .collect();
@@ -520,12 +504,12 @@ fn ticks_equal_the_model_and_nothing_finished_is_started_again() {
 fn whatever_people_write_each_file_is_in_one_list_and_their_order_does_not_matter() {
     let names = ["a", "b", "c", "d", "e"];
     for seed in 0..2_000 {
-        let mut random = Random(seed);
+        let mut random = Chance(seed);
         let lists: Vec<String> = ["to-do", "in-progress", "done", "paused"]
             .iter()
             .map(|list| {
                 let listed: Vec<_> = (0..random.below(5))
-                    .map(|_| format!("\"{}\"", random.of(&names)))
+                    .map(|_| format!("\"{}\"", random.pick(&names)))
                     .collect();
                 format!("\"{list}\": [{}]", listed.join(","))
             })

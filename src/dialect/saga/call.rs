@@ -27,6 +27,9 @@ const WRITES: [&str; 10] = [
     "DELETE_ONE",
 ];
 
+/// Operations that read from any connector.
+const READS: [&str; 2] = ["SELECT", "GET"];
+
 const METHODS: [&str; 6] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"];
 
 /// What belongs to a declared connector, by name: its type.
@@ -100,7 +103,7 @@ pub(super) fn call(
              connector:{connector} has to serve it; add connector \"{connector}\" {{ type = … }} if \
              that is not intended"
         );
-        report.warning("S303", at, message);
+        report.warning_once("S303", at, message);
     }
     let does = given.does(kind, report)?;
     let request = given.request(kind, does, scope, report);
@@ -111,6 +114,10 @@ pub(super) fn call(
 }
 
 impl Given<'_> {
+    const fn has_payload(&self) -> bool {
+        self.data.is_some() || self.body.is_some()
+    }
+
     /// What the operation does; none if its connector does not have it.
     fn does(&self, kind: Option<&str>, report: &mut Report) -> Option<Does> {
         let (operation, place) = self.operation;
@@ -171,6 +178,8 @@ impl Given<'_> {
             _ if WRITES.contains(&&*word) || word.ends_with("_MANY") => {
                 (Some(Does::Writes(write())), "")
             }
+            // A member has operations of its own, which may need what they are given.
+            _ if self.has_payload() && !READS.contains(&&*word) => (Some(Does::Calls), ""),
             _ => (Some(Does::Reads), ""),
         };
         if does.is_none() {
@@ -327,6 +336,13 @@ impl Given<'_> {
         {
             let message = format!("set has no effect on {operation}; use data or body");
             report.warning("S302", set.place, message);
+        }
+        if matches!(does, Does::Reads | Does::Writes(Write::Delete)) {
+            for unused in [self.data, self.body].into_iter().flatten() {
+                let name = &unused.name;
+                let message = format!("{name} has no effect on {operation}; use where or params");
+                report.warning("S302", unused.place, message);
+            }
         }
     }
 }

@@ -40,6 +40,19 @@ impl Report {
             .push((place, code, Severity::Warning, message.into()));
     }
 
+    /// The same, unless it was said before of another place.
+    pub(super) fn warning_once(
+        &mut self,
+        code: &'static str,
+        place: SourcePosition,
+        message: String,
+    ) {
+        let is_it = |(_, found, _, said): &(_, &str, _, String)| *found == code && *said == message;
+        if !self.found.iter().any(is_it) {
+            self.warning(code, place, message);
+        }
+    }
+
     pub(super) fn cel(&mut self, place: SourcePosition, text: &str, error: &CelError) {
         let text: String = text.chars().take(200).collect();
         let message = format!(

@@ -94,13 +94,6 @@ fn method_and_path(operation: &str) -> Result<(&str, &str), String> {
     Ok((method, path))
 }
 
-impl Route {
-    /// Whether a request may match both.
-    pub fn overlaps(&self, method: &str, path: &str) -> bool {
-        overlap(&self.method, &self.path, method, path)
-    }
-}
-
 /// Whether a request may match both of two routes. A segment that begins with `:` or `{` stands
 /// for any.
 pub fn overlap(method: &str, path: &str, other_method: &str, other: &str) -> bool {

@@ -524,6 +524,13 @@ fn every_kind_of_finding_is_found_where_it_is() {
             vec![format!("S302 warning {}", HERE + 3)],
         ),
         (
+            action("connector = \"other\"\n operation = \"get\"\n data = {\n a = 1\n}"),
+            vec![
+                format!("S303 warning {}", HERE + 7),
+                format!("S302 warning {}", HERE + 9),
+            ],
+        ),
+        (
             action("connector = \"other\"\n operation = \"do\""),
             vec![format!("S303 warning {}", HERE + 7)],
         ),
@@ -565,6 +572,30 @@ fn every_operation_of_a_database_is_accepted() {
         let lines =
             format!("connector = \"db\"\n operation = \"{operation}\"\n target = \"t\"\n {values}");
         assert_eq!(found(&action(&lines)), Vec::<String>::new(), "{operation}");
+    }
+}
+
+#[test]
+fn a_member_receives_what_its_operation_is_given() {
+    for (values, expected) in [
+        (
+            "data = { n = \"input.n\" }",
+            r#"{"operation":"reserve","payload":{"n":1}}"#,
+        ),
+        (
+            "body = { n = \"input.n\" }",
+            r#"{"operation":"reserve","payload":{"n":1}}"#,
+        ),
+        (
+            "params = { n = \"input.n\" }",
+            r#"{"operation":"reserve","params":{"n":1}}"#,
+        ),
+    ] {
+        let lines = format!("connector = \"m\"\n operation = \"reserve\"\n {values}");
+        let (bundle, _) = read_all(&[("a.hcl", &action(&lines))]);
+        let bundle = bundle.expect("it is valid");
+        let call = bundle.sagas[0].steps[0].action.as_ref().expect("a call");
+        assert_eq!(request(call, r#"{"n":1}"#), expected);
     }
 }
 

@@ -59,7 +59,7 @@ impl Join {
 #[serde(rename_all = "camelCase")]
 pub struct Answer<'a> {
     pub request_id: String,
-    /// That of the request, or absent.
+    /// That of the request; it is not checked.
     #[serde(default)]
     #[schemars(with = "Option<String>")]
     pub entity_id: Option<Value>,

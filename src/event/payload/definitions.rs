@@ -231,6 +231,9 @@ pub struct Trigger {
     pub position: i64,
     /// How many events have not started a run yet.
     pub lag: i64,
+    /// How many events were removed from the topic before they started a run; absent if none were.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub missed: Option<i64>,
 }
 
 impl Answer for Described {

@@ -45,7 +45,7 @@ pub mod workflow;
 use std::{borrow::Cow, sync::Arc};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 use crate::entity::{Document, Shape};
@@ -79,7 +79,7 @@ impl JsonSchema for RequiredText {
 }
 
 impl<'de> Deserialize<'de> for RequiredText {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         String::deserialize(deserializer).map(|_| Self)
     }
 }
@@ -137,13 +137,30 @@ impl From<ModelKey> for ModelName {
 }
 
 /// The format of a document in a payload.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema)]
 pub enum DataFormat {
     /// Also what an empty text means.
-    #[serde(rename = "JSON", alias = "")]
+    #[schemars(rename = "JSON")]
     Json,
-    #[serde(rename = "XML")]
+    #[schemars(rename = "XML")]
     Xml,
+}
+
+impl<'de> Deserialize<'de> for DataFormat {
+    /// As some clients send it, null is JSON too, and so is an absent member.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        enum Named {
+            #[serde(rename = "JSON", alias = "")]
+            Json,
+            #[serde(rename = "XML")]
+            Xml,
+        }
+        Ok(match Option::deserialize(deserializer)? {
+            None | Some(Named::Json) => Self::Json,
+            Some(Named::Xml) => Self::Xml,
+        })
+    }
 }
 
 impl DataFormat {

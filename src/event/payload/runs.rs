@@ -234,6 +234,10 @@ pub struct Run {
     pub steps: Option<BTreeMap<String, StepResult>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signals: Option<Vec<Signal>>,
+    /// How many newer signals `signals` leaves out, which has at most 1,000 and about 4 MiB; absent if
+    /// it has all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signals_omitted: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting: Option<Waiting>,
     #[schemars(with = "BTreeMap<String, RawJson>")]

@@ -392,13 +392,12 @@ impl Session {
 
     fn answered(&self, event: &Event) {
         match member::answer(event) {
-            Ok(mut answered) => {
+            Ok(answered) => {
                 let known = match (&self.membership, answered.call) {
                     (Some(Joined { membership, .. }), Some(call)) => {
                         let entity = membership.entity_of(call);
-                        if let Some(Err(failure)) = entity.map(|entity| answered.check(entity)) {
-                            warn!(%failure, call.id = %call, "a member's response is about another entity");
-                            self.refuse(&event.id, &failure);
+                        if entity.is_some_and(|entity| answered.is_about_another(entity)) {
+                            debug!(call.id = %call, "a member's response names another entity");
                         }
                         let is_known = if answered.is_declined {
                             membership.declined(call)
@@ -416,7 +415,12 @@ impl Session {
             Err(failure) => {
                 warn!(%failure, "a member's response could not be read");
                 self.refuse(&event.id, &failure);
-                if let Some(joined) = &self.membership {
+                let Some(joined) = &self.membership else {
+                    return;
+                };
+                let of_call = member::unreadable(event, &failure)
+                    .is_some_and(|(call, response)| joined.membership.answered(call, response));
+                if !of_call {
                     // It may be to a task, which ends with it.
                     let _ = task::answer(event, &joined.tasks);
                 }

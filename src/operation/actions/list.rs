@@ -38,14 +38,10 @@ impl Operation for ListActions {
     async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let Paging { limit, after } = self.paging;
         let (registry, tenant) = (cx.registry(), &cx.caller().tenant);
-        // One more than is asked for shows whether there are more.
         let found = registry.actions(tenant, &self.namespace, after.as_deref(), limit + 1);
-        let mut found = found.await?;
-        let more = found.len() > limit;
-        found.truncate(limit);
-        let last = found.last().filter(|_| more);
+        let (found, pagination) = paging::page(found.await?, limit, |action| &action.name);
         Ok(Output::one(actions::Page {
-            pagination: paging::pagination(last.map(|last| &*last.name)),
+            pagination,
             items: counted(&cx, &self.namespace, found),
         }))
     }

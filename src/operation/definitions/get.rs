@@ -107,10 +107,11 @@ async fn trigger(
         .storage()
         .topic(tenant, &trigger.topic(), trigger.position, 0)
         .await?;
-    let lag = topic.map_or(0, |(topic, _)| {
+    let (first, lag) = topic.map_or((0, 0), |(topic, _)| {
         let read = trigger.position.max(topic.first - 1);
-        (topic.last - read).max(0)
+        (topic.first, (topic.last - read).max(0))
     });
+    let missed = trigger.missed(first);
     Ok(Some(definitions::Trigger {
         topic: trigger.topic.into(),
         namespace: trigger.namespace.into(),
@@ -120,5 +121,6 @@ async fn trigger(
         active: !latest.is_disabled() && !trigger.paused,
         position: trigger.position,
         lag,
+        missed: (missed > 0).then_some(missed),
     }))
 }

@@ -44,15 +44,11 @@ impl Operation for ListFiles {
     async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let Paging { limit, after } = self.paging;
         let (registry, tenant) = (cx.registry(), &cx.caller().tenant);
-        // One more than is asked for shows whether there are more.
         let (prefix, after) = (&*self.prefix, after.as_deref());
         let found = registry.files(tenant, &self.namespace, prefix, after, limit + 1);
-        let mut found = found.await?;
-        let more = found.len() > limit;
-        found.truncate(limit);
-        let last = found.last().filter(|_| more);
+        let (found, pagination) = paging::page(found.await?, limit, |file| &file.path);
         Ok(Output::one(files::Page {
-            pagination: paging::pagination(last.map(|last| &*last.path)),
+            pagination,
             items: found.iter().map(item).collect(),
         }))
     }

@@ -46,16 +46,12 @@ impl Operation for ListIncidents {
     async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let Paging { limit, after } = self.paging;
         let tenant = &cx.caller().tenant;
-        // One more than is asked for shows whether there are more.
         let found = cx
             .runtime()
             .incidents(tenant, self.kind, after.as_deref(), limit + 1);
-        let mut found = found.await?;
-        let more = found.len() > limit;
-        found.truncate(limit);
-        let last = found.last().filter(|_| more);
+        let (found, pagination) = paging::page(found.await?, limit, |(id, _)| id);
         Ok(Output::one(incidents::Page {
-            pagination: paging::pagination(last.map(|(id, _)| &**id)),
+            pagination,
             items: found
                 .iter()
                 .map(|(id, trouble)| item(id, trouble))

@@ -27,7 +27,14 @@ impl Operation for TickManagers {
     const ACCESS: Access = Access::Write;
 
     fn parse(payload: &str) -> Result<Self, Failure> {
-        let request: managers::Tick = payload::decode(payload)?;
+        let (request, unknown): (managers::Tick, _) = payload::decode_noting(payload)?;
+        // A misspelt member would have all managers ticked instead of those that it names.
+        if let Some(member) = unknown.first() {
+            let message = format!(
+                "unknown member `{member}`; `payload` names managers by `managers` or `state_path`"
+            );
+            return Err(bad("payload", message));
+        }
         let named = match request.payload {
             None => None,
             Some(payload) => wanted(payload.managers, payload.state_path.as_deref())

@@ -106,6 +106,7 @@ impl From<Shown> for Run {
             }),
             steps: None,
             signals: None,
+            signals_omitted: None,
             waiting: run.waiting.as_ref().map(waiting),
             search_attributes: attributes.collect(),
             parent_run_id: shown.parent.map(Into::into),
@@ -125,6 +126,7 @@ impl From<Shown> for Run {
 
 impl From<RunDetails> for Run {
     fn from(details: RunDetails) -> Self {
+        let omitted = details.signals_omitted;
         let signals = details.signals.into_iter().map(|signal| Signal {
             kind: signal.kind.to_string(),
             payload: RawJson::trusted(signal.payload),
@@ -161,6 +163,7 @@ impl From<RunDetails> for Run {
             output: details.output.map(RawJson::trusted),
             steps: Some(steps.collect()),
             signals: Some(signals.collect()),
+            signals_omitted: (omitted > 0).then_some(omitted),
             ..Self::from(details.shown)
         }
     }

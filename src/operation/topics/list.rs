@@ -37,14 +37,10 @@ impl Operation for ListTopics {
     async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let Paging { limit, after } = self.paging;
         let (storage, tenant) = (cx.storage(), &cx.caller().tenant);
-        // One more than is asked for shows whether there are more.
         let found = storage.topics(tenant, &self.namespace, after.as_deref(), limit + 1);
-        let mut found = found.await?;
-        let more = found.len() > limit;
-        found.truncate(limit);
-        let last = found.last().filter(|_| more);
+        let (found, pagination) = paging::page(found.await?, limit, |topic| &topic.name);
         Ok(Output::one(topics::Page {
-            pagination: paging::pagination(last.map(|last| &*last.name)),
+            pagination,
             items: found
                 .iter()
                 .map(|topic| topics::Item {

@@ -320,17 +320,22 @@ fn an_entity_is_awaited_until_a_state_or_a_time() {
         play(&[waits, gone], &[Do::Moved]).run.status,
         Status::Cancelled
     );
-    let malformed = flow(
-        "{run: \"@entity/await\", input: {entityId: e}, transitions: {failure: flo.Failed}}",
-        "",
-    );
-    let mut driven = Driven::new(&malformed, "{}");
-    driven.play(&[]);
-    assert!(
-        driven
-            .text(&driven.run.results["_start"].output.clone())
-            .contains("BAD_REQUEST")
-    );
+    for states in ["", ", states: []"] {
+        let malformed = flow(
+            &format!(
+                "{{run: \"@entity/await\", input: {{entityId: e{states}}}, transitions: {{failure: flo.Failed}}}}"
+            ),
+            "",
+        );
+        let mut driven = Driven::new(&malformed, "{}");
+        driven.play(&[]);
+        assert!(
+            driven
+                .text(&driven.run.results["_start"].output.clone())
+                .contains("BAD_REQUEST"),
+            "{states}"
+        );
+    }
 }
 
 #[test]

@@ -184,7 +184,8 @@ impl Driven {
             Effect::GiveUp { .. }
             | Effect::CancelChild { .. }
             | Effect::Record { .. }
-            | Effect::Keep { .. } => None,
+            | Effect::Keep { .. }
+            | Effect::Log(_) => None,
         });
         sent.next().expect("a task was sent")
     }

@@ -46,7 +46,8 @@ fn samples(driven: &Driven) -> Vec<(String, Sample)> {
             Effect::Send(_)
             | Effect::GiveUp { .. }
             | Effect::CancelChild { .. }
-            | Effect::Keep { .. } => None,
+            | Effect::Keep { .. }
+            | Effect::Log(_) => None,
         })
         .collect()
 }
@@ -86,7 +87,8 @@ fn the_first_success_ends_the_pass_with_its_output() {
             Effect::GiveUp { .. }
             | Effect::CancelChild { .. }
             | Effect::Record { .. }
-            | Effect::Keep { .. } => None,
+            | Effect::Keep { .. }
+            | Effect::Log(_) => None,
         })
         .collect();
     assert_eq!(inputs[0], inputs[1]);

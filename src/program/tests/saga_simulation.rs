@@ -245,7 +245,7 @@ impl Simulated {
                     match effect {
                         Effect::Send(task) => self.send(&task),
                         // It is done nevertheless.
-                        Effect::GiveUp { .. } => {}
+                        Effect::GiveUp { .. } | Effect::Log(_) => {}
                         other @ (Effect::CancelChild { .. }
                         | Effect::Record { .. }
                         | Effect::Keep { .. }) => panic!("a saga has no effect {other:?}"),
@@ -344,7 +344,15 @@ impl Simulated {
             // Whether a member is waited for no longer, although it is at work.
             let gives_up = &*delivery.task.action == "member" && self.chance.one_in(10);
             let purpose = delivery.task.purpose.clone().expect("a call");
-            let answer = self.act(&purpose);
+            let mut answer = self.act(&purpose);
+            let is_done =
+                matches!(&answer, Answer::Outcome { outcome, .. } if &**outcome == "success");
+            if is_done && matches!(purpose, Purpose::Action(_)) && self.chance.one_in(10) {
+                answer = Answer::Lost {
+                    code: ANSWER_UNUSABLE.into(),
+                    message: "too large".into(),
+                };
+            }
             let back = self.later(300);
             self.deliveries[at].answer = Some(answer);
             self.deliveries[at].at = back;
@@ -444,7 +452,7 @@ impl Simulated {
         let (mut completed, mut passed) = (Vec::new(), BTreeSet::new());
         for event in &self.history {
             match event.kind {
-                EventKind::StepCompleted => {
+                EventKind::StepCompleted | EventKind::StepSkipped => {
                     passed.remove(&event.detail);
                     completed.push(event.detail.clone());
                 }

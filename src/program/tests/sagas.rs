@@ -86,7 +86,8 @@ fn sent(driven: &Driven) -> Vec<String> {
         Effect::GiveUp { .. }
         | Effect::CancelChild { .. }
         | Effect::Record { .. }
-        | Effect::Keep { .. } => None,
+        | Effect::Keep { .. }
+        | Effect::Log(_) => None,
     });
     sent.collect()
 }
@@ -216,13 +217,20 @@ fn a_step_that_says_skip_is_left_out_and_not_undone() {
             "workflow_failed step \"c\" failed: the outcome was \"declined\"",
         ]
     );
-    assert!(
-        driven
-            .run
-            .saga
-            .as_ref()
-            .is_some_and(|saga| saga.is_compensated())
-    );
+    let is_compensated = |driven: &Driven| {
+        let saga = driven.run.saga.as_ref();
+        saga.is_some_and(|saga| saga.is_compensated())
+    };
+    assert!(!is_compensated(&driven), "b may have been done");
+    let declined = Arrival::Answered {
+        ordinal: 2,
+        answer: Answer::Outcome {
+            outcome: "declined".into(),
+            output: "{}".into(),
+        },
+    };
+    assert_eq!(driven.arrive(declined), Ok(false));
+    assert!(is_compensated(&driven));
 }
 
 #[test]
@@ -421,6 +429,40 @@ fn a_call_that_was_given_up_is_sent_again_after_a_crash() {
     };
     assert_eq!(driven.arrive(refused), Ok(false));
     assert_eq!(driven.run.given_up().count(), 0);
+}
+
+/// What a repeated call does not settle is no longer waited for.
+#[test]
+fn a_step_of_which_nobody_knows_whether_it_was_done_is_an_error_of_the_compensation() {
+    let mut driven = saga(vec![("a", charged("a"))], |_| {});
+    driven.play(&[Do::Lost]);
+    assert_eq!(driven.run.status, Status::Failed);
+    let lost = |code: &str| Arrival::Answered {
+        ordinal: 1,
+        answer: Answer::Lost {
+            code: code.into(),
+            message: "gone".into(),
+        },
+    };
+    assert_eq!(driven.arrive(lost(ANSWER_LOST)), Ok(false));
+    assert_eq!(driven.run.given_up().count(), 0);
+    let saga_of = driven.run.saga.as_ref().expect("a saga");
+    assert!(!saga_of.is_compensated());
+    assert_eq!(
+        &*saga_of.errors[0].message,
+        "it is not known whether the step was done: gone"
+    );
+    // One that nobody was sent was not done.
+    let mut driven = saga(vec![("a", charged("a"))], |_| {});
+    driven.play(&[Do::Lost]);
+    assert_eq!(driven.arrive(lost(NOT_CALLED)), Ok(false));
+    assert!(
+        driven
+            .run
+            .saga
+            .as_ref()
+            .is_some_and(|saga| saga.is_compensated())
+    );
 }
 
 #[test]

@@ -277,7 +277,7 @@ impl Simulated {
                     self.deliveries.retain(|(task, _)| task.ordinal != ordinal);
                 }
                 Effect::CancelChild { run, .. } => self.children.retain(|(child, _)| *child != run),
-                Effect::Record { .. } | Effect::Keep { .. } => {}
+                Effect::Record { .. } | Effect::Keep { .. } | Effect::Log(_) => {}
             }
         }
         self.find_children();

@@ -95,13 +95,65 @@ pub(super) async fn define(
         Some(trigger) => {
             // Written also if it is the same, so that it is looked at: the version before may have
             // been disabled.
-            let after = Trigger::of(trigger, namespace, before.as_ref());
+            let after = defined(unit, trigger, namespace, before.as_ref(), now).await?;
             unit.put_record(key, write(&after))?;
         }
         None if before.is_some() => unit.drop_record(key)?,
         None => {}
     }
     Ok(())
+}
+
+/// Puts back what the document of the latest version says, where that is not what is there. What
+/// was paused or resumed since stays so, and keeps its place.
+pub(super) async fn restore(
+    unit: &mut UnitOfWork,
+    namespace: &str,
+    document: &flo::Document,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let key = schedule_key(namespace, &document.name);
+    let before: Option<Schedule> = stored(unit, &key).await?;
+    match &document.schedule {
+        Some(schedule) => {
+            let mut after = Schedule::of(schedule, before.as_ref(), now);
+            after.paused = before.as_ref().map_or(after.paused, |it| it.paused);
+            if before.as_ref() != Some(&after) {
+                unit.put_record(key, write(&after))?;
+            }
+        }
+        None if before.is_some() => unit.drop_record(key)?,
+        None => {}
+    }
+    let key = trigger_key(namespace, &document.name);
+    let before: Option<Trigger> = stored(unit, &key).await?;
+    match &document.trigger {
+        Some(trigger) => {
+            let mut after = defined(unit, trigger, namespace, before.as_ref(), now).await?;
+            after.paused = before.as_ref().is_some_and(|it| it.paused);
+            if before.as_ref() != Some(&after) {
+                unit.put_record(key, write(&after))?;
+            }
+        }
+        None if before.is_some() => unit.drop_record(key)?,
+        None => {}
+    }
+    Ok(())
+}
+
+/// The trigger that a document says, which on the same topic continues where it was.
+async fn defined(
+    unit: &UnitOfWork,
+    trigger: &flo::Trigger,
+    namespace: &str,
+    before: Option<&Trigger>,
+    now: Timestamp,
+) -> Result<Trigger, Error> {
+    let mut defined = Trigger::of(trigger, namespace, before, now);
+    if defined.is_new() {
+        defined.begin_at(unit.topic_first(&defined.topic()).await?);
+    }
+    Ok(defined)
 }
 
 /// Removes what starts runs of a definition.

@@ -36,6 +36,16 @@ pub struct Trigger {
     pub batch_timeout_ms: u64,
     /// The sequence of the last event that has started a run.
     pub position: i64,
+    /// When it was created, in microseconds: what one before it has started counts for nothing. 0 of
+    /// those that were created before this was known.
+    #[serde(default)]
+    pub since: i64,
+    /// The oldest event that was kept when it was created. 0 while that is not known.
+    #[serde(default)]
+    oldest: i64,
+    /// How many events were removed from the topic before they started a run.
+    #[serde(default)]
+    missed: i64,
     /// The runs that it started and that may be live, by number.
     #[serde(default)]
     pub live: Vec<i64>,
@@ -67,10 +77,16 @@ pub enum Batch {
 }
 
 impl Trigger {
-    /// What a document says; on the same topic, with the position of what was there before.
-    pub(super) fn of(trigger: &flo::Trigger, namespace: &str, before: Option<&Self>) -> Self {
+    /// What a document says; on the same topic, with the place of what was there before.
+    pub(super) fn of(
+        trigger: &flo::Trigger,
+        namespace: &str,
+        before: Option<&Self>,
+        now: Timestamp,
+    ) -> Self {
         let at: &str = trigger.namespace.as_deref().unwrap_or(namespace);
         let is_same = |it: &&Self| *it.topic == *trigger.topic && *it.namespace == *at;
+        let same = before.filter(is_same);
         Self {
             topic: (*trigger.topic).into(),
             namespace: at.into(),
@@ -83,11 +99,42 @@ impl Trigger {
             .into(),
             batch_size: trigger.batch_size,
             batch_timeout_ms: u64::try_from(trigger.batch_timeout.as_millis()).unwrap_or(u64::MAX),
-            position: before.filter(is_same).map_or(0, |it| it.position),
+            position: same.map_or(0, |it| it.position),
+            since: same.map_or_else(|| now.micros(), |it| it.since),
+            oldest: same.map_or(0, |it| it.oldest),
+            missed: same.map_or(0, |it| it.missed),
             live: before.map(|it| it.live.clone()).unwrap_or_default(),
             checked: before.map_or(0, |it| it.checked),
             paused: false,
         }
+    }
+
+    /// Whether it has no place in its topic yet.
+    pub(super) const fn is_new(&self) -> bool {
+        self.position == 0 && self.oldest == 0
+    }
+
+    /// It begins with that event, the oldest that is kept.
+    pub(super) const fn begin_at(&mut self, oldest: i64) {
+        self.oldest = oldest;
+    }
+
+    /// How many events were removed before they started a run, if that one is the oldest that is
+    /// kept.
+    pub fn missed(&self, oldest: i64) -> i64 {
+        if self.is_new() {
+            return self.missed;
+        }
+        let read = self.position.max(self.oldest - 1);
+        self.missed + (oldest - 1 - read).max(0)
+    }
+
+    /// Counts the events that were removed before they started a run, as the next one that it reads
+    /// shows; how many more they are now.
+    pub fn skip_to(&mut self, next: &Event<'_>) -> i64 {
+        let before = self.missed;
+        self.missed = self.missed(next.sequence);
+        self.missed - before
     }
 
     /// The topic that it reads.
@@ -181,7 +228,7 @@ mod tests {
             batch_size,
             batch_timeout: Duration::from_secs(5),
         };
-        Trigger::of(&trigger, "default", None)
+        Trigger::of(&trigger, "default", None, Timestamp::from_micros(7))
     }
 
     fn event(sequence: i64, second: i64, payload: &str) -> Event<'_> {
@@ -263,8 +310,31 @@ mod tests {
             batch_size: 4,
             batch_timeout: Duration::from_secs(1),
         };
-        assert_eq!(Trigger::of(&document, "default", Some(&before)).position, 9);
+        let later = Timestamp::from_micros(8);
+        let after = Trigger::of(&document, "default", Some(&before), later);
+        assert_eq!((after.position, after.since), (9, 7));
         document.namespace = Some("elsewhere".into());
-        assert_eq!(Trigger::of(&document, "default", Some(&before)).position, 0);
+        let after = Trigger::of(&document, "default", Some(&before), later);
+        assert_eq!((after.position, after.since), (0, 8));
+    }
+
+    #[test]
+    fn events_that_are_removed_unread_are_counted() {
+        let mut trigger = trigger(1);
+        // Stored by a version that did not know what was there before it.
+        assert_eq!(trigger.missed(100), 0);
+        trigger.begin_at(4);
+        for (oldest, missed) in [(1, 0), (4, 0), (6, 2)] {
+            assert_eq!(trigger.missed(oldest), missed, "{oldest}");
+        }
+        let next = event(6, 1, "7");
+        assert_eq!(trigger.skip_to(&next), 2);
+        trigger.start(&next, 1);
+        assert_eq!(trigger.missed(7), 2);
+        let next = event(10, 1, "7");
+        assert_eq!(trigger.skip_to(&next), 3);
+        trigger.start(&next, 2);
+        assert_eq!(trigger.missed(11), 5);
+        assert_eq!(trigger.missed(8), 5);
     }
 }

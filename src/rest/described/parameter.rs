@@ -227,7 +227,7 @@ fn json_format(_: &mut SchemaGenerator) -> Schema {
 }
 
 fn import_converter(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({"type": "string", "enum": ["SAMPLE_DATA", "SIMPLE_VIEW"]})
+    json_schema!({"type": "string", "enum": ["SAMPLE_DATA"]})
 }
 
 fn export_converter(_: &mut SchemaGenerator) -> Schema {

@@ -37,9 +37,9 @@ fn format(parts: &Parts) -> Result<&str, Failure> {
 
 pub(in crate::rest) fn import_model(parts: &Parts, id: &str) -> Written {
     let (format, converter) = (format(parts)?, parts.path("converter"));
-    if !matches!(converter, "SAMPLE_DATA" | "SIMPLE_VIEW") {
+    if converter != "SAMPLE_DATA" {
         return Err(bad(format!(
-            "unsupported import converter `{converter}`; use SAMPLE_DATA or SIMPLE_VIEW"
+            "unsupported import converter `{converter}`; use SAMPLE_DATA"
         )));
     }
     let object = begin(id)

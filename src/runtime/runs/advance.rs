@@ -13,6 +13,7 @@ use crate::clock::Timestamp;
 use crate::error::{Code, Failure};
 use crate::id::RunId;
 use crate::program::{self, Arrival, Effect, HistoryEvent, Next, Program, Status, World};
+use crate::random::{STEP, mixed};
 use crate::runtime::{Initiator, Runtime, Session};
 use crate::storage::{RunName, RunSignal};
 
@@ -257,6 +258,7 @@ impl Runtime {
             }
         }
         state.run = run;
+        state.forget_used();
         turned.history = advancing.fresh;
         turned.permits = advancing.permits;
         Ok((state, turned))
@@ -276,15 +278,18 @@ pub(super) struct Turned {
 /// What follows the commit; none if who looks at the run after it finds it.
 fn followed(name: &RunName, program: &Arc<Program>, effect: Effect) -> Option<Followed> {
     match effect {
-        Effect::Send(_) | Effect::CancelChild { .. } => None,
-        effect @ (Effect::GiveUp { .. } | Effect::Record { .. } | Effect::Keep { .. }) => {
-            Some(Followed {
-                namespace: Arc::clone(&name.namespace),
-                workflow: Arc::clone(&name.name),
-                program: Arc::clone(program),
-                effect,
-            })
-        }
+        Effect::CancelChild { .. } => None,
+        Effect::Send(task) if task.purpose.is_none() => None,
+        effect @ (Effect::Send(_)
+        | Effect::GiveUp { .. }
+        | Effect::Record { .. }
+        | Effect::Keep { .. }
+        | Effect::Log(_)) => Some(Followed {
+            namespace: Arc::clone(&name.namespace),
+            workflow: Arc::clone(&name.name),
+            program: Arc::clone(program),
+            effect,
+        }),
     }
 }
 
@@ -314,9 +319,6 @@ fn ended(state: &State, history: &[HistoryEvent]) -> Arrival {
 
 /// A number that differs from turn to turn: jitter and shuffles need no better one.
 fn chance(run: RunId, sequence: u64, now: Timestamp) -> u64 {
-    let mut mixed = run.number().unsigned_abs() ^ now.micros().unsigned_abs().rotate_left(32);
-    mixed ^= sequence.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
+    let seed = run.number().unsigned_abs() ^ now.micros().unsigned_abs().rotate_left(32);
+    mixed(seed ^ sequence.wrapping_mul(STEP))
 }

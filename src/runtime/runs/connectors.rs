@@ -12,14 +12,19 @@ use serde_json::value::RawValue;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::warn;
 
-use super::{State, advance::Advancing, send::task_id};
-use crate::compute::tasks::{Dispatch, End, OfRun, Reported, TaskKind, TaskSpec};
+use super::{
+    State,
+    advance::Advancing,
+    send::{parts, task_id},
+};
+use crate::compute::tasks::{Dispatch, End, GivenUp, OfRun, Reported, TaskKind, TaskSpec};
 use crate::connector::{Call, CallFailed, Config, Connector, Connectors};
 use crate::dispatch::Tags;
 use crate::error::Failure;
-use crate::id::Tenant;
+use crate::id::{RunId, Tenant};
 use crate::program::{
-    ANSWER_LOST, Answer, EntityAnswer, EntityStep, Payload, Purpose, Reach, Task, may_be_at_work,
+    ANSWER_LOST, ANSWER_UNUSABLE, Answer, EntityAnswer, EntityStep, NOT_CALLED, Payload, Purpose,
+    Reach, Task, may_be_at_work,
 };
 use crate::runtime::{Runtime, Session};
 use crate::storage::StoredRun;
@@ -42,7 +47,12 @@ pub struct Calls {
     /// The tasks that were sent in this life of the service and have not ended, those of members
     /// included: what is sent again is done once.
     out: Mutex<HashSet<(Tenant, Arc<str>)>>,
+    /// Those of them that this life of the service has issued: nobody was sent them before.
+    issued: Mutex<HashSet<(Tenant, Arc<str>)>>,
 }
+
+/// How many calls are known to be new; beyond, all of them may have been sent before.
+const ISSUED_MAX: usize = 100_000;
 
 impl Calls {
     pub fn new(connectors: Connectors, tasks: TaskTracker, stop: CancellationToken) -> Self {
@@ -51,6 +61,7 @@ impl Calls {
             tasks,
             stop,
             out: Mutex::default(),
+            issued: Mutex::default(),
         }
     }
 
@@ -79,8 +90,35 @@ impl Calls {
     }
 
     pub(super) fn end(&self, tenant: &Tenant, task: &Arc<str>) {
+        let key = (tenant.clone(), Arc::clone(task));
         let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
-        out.remove(&(tenant.clone(), Arc::clone(task)));
+        out.remove(&key);
+        drop(out);
+        let mut issued = self.issued.lock().unwrap_or_else(PoisonError::into_inner);
+        issued.remove(&key);
+    }
+
+    fn issue(&self, tenant: &Tenant, task: Arc<str>) {
+        let mut issued = self.issued.lock().unwrap_or_else(PoisonError::into_inner);
+        if issued.len() >= ISSUED_MAX {
+            issued.clear();
+        }
+        issued.insert((tenant.clone(), task));
+    }
+
+    fn was_issued(&self, tenant: &Tenant, task: &Arc<str>) -> bool {
+        let issued = self.issued.lock().unwrap_or_else(PoisonError::into_inner);
+        issued.contains(&(tenant.clone(), Arc::clone(task)))
+    }
+}
+
+/// The end of a call that nobody waits at a stream for.
+const fn end_of(answer: Answer) -> End {
+    End {
+        attempt: 0,
+        answer,
+        keeps_writes: false,
+        is_late: false,
     }
 }
 
@@ -188,13 +226,7 @@ impl Runtime {
                     code: "CONNECTOR_UNAVAILABLE".into(),
                     message: format!("there is no connector \"{}\"", task.action).into(),
                 };
-                let end = End {
-                    attempt: 0,
-                    answer,
-                    keeps_writes: false,
-                    is_late: false,
-                };
-                let _: Reported = self.task_ended(tenant, &id, end).await?;
+                let _: Reported = self.task_ended(tenant, &id, end_of(answer)).await?;
             }
         }
         Ok(())
@@ -203,6 +235,73 @@ impl Runtime {
     /// Whether a call was sent since the start of the service and has not ended.
     pub(super) fn is_call_out(&self, tenant: &Tenant, run: &str, task: &Task) -> bool {
         self.0.calls.is_out(tenant, &task_id(run, task.ordinal))
+    }
+
+    /// Notes that a call was committed by this process. Where there are several, another one may
+    /// send it.
+    pub(super) fn call_issued(&self, tenant: &Tenant, run: &str, task: &Task) {
+        if !self.storage().is_shared() {
+            self.0.calls.issue(tenant, task_id(run, task.ordinal));
+        }
+    }
+
+    /// A call is not waited for any more. If no member has it, none will answer: it was not done
+    /// if nobody was ever sent it, and may have been done otherwise.
+    pub(super) fn call_given_up(&self, tenant: &Tenant, task: &str, given_up: GivenUp) {
+        let task: Arc<str> = task.into();
+        if given_up == GivenUp::Elsewhere || !self.0.calls.is_out(tenant, &task) {
+            return;
+        }
+        let is_new = given_up == GivenUp::Undelivered && self.0.calls.was_issued(tenant, &task);
+        let (runtime, tenant) = (self.clone(), tenant.clone());
+        self.0.calls.tasks.spawn(async move {
+            if !is_new {
+                runtime.call_left(&tenant, &task).await;
+                return;
+            }
+            let answer = Answer::Lost {
+                code: NOT_CALLED.into(),
+                message: "no member has taken the call".into(),
+            };
+            runtime.report(&tenant, &task, end_of(answer)).await;
+        });
+    }
+
+    /// The member has left that had a call, or nobody has it, and nobody waits for it: whether it
+    /// was done is not known. If its run has given it up, it is repeated; else its run learns it.
+    pub(super) async fn call_left(&self, tenant: &Tenant, task: &str) {
+        let task: Arc<str> = task.into();
+        if !self.0.calls.is_out(tenant, &task) {
+            return;
+        }
+        let Some((run, ordinal)) = parts(&task) else {
+            return;
+        };
+        let read = async {
+            let run = self.find_run(tenant, run).await?;
+            self.read_run(tenant, run).await
+        };
+        // It is repeated after a restart.
+        let Ok(read) = read.await else {
+            return;
+        };
+        if read.state.run.has_given_up(ordinal) {
+            self.0.calls.end(tenant, &task);
+            self.repeat_call(tenant, read.stored.id).await;
+            return;
+        }
+        let answer = Answer::Lost {
+            code: ANSWER_LOST.into(),
+            message: "no member has the call any more".into(),
+        };
+        self.report(tenant, &task, end_of(answer)).await;
+    }
+
+    /// Has the calls sent again that a run has given up and of which no end is known.
+    pub(super) async fn repeat_call(&self, tenant: &Tenant, run: RunId) {
+        if let Err(error) = self.storage().wake_run(tenant, run).await {
+            warn!(%error, run.id = %run, "a call is not repeated before a restart");
+        }
     }
 
     /// The call of a saga as a member is sent it; none if this process does it.
@@ -274,6 +373,7 @@ impl Runtime {
             wait: settings.tasks_wait,
             output_max: OUTPUT_MAX,
             created: self.0.clock.now(),
+            used: state.used(task.ordinal),
             position: stored.position,
         })
     }
@@ -302,21 +402,15 @@ impl Runtime {
             let answer = runtime.called(&tenant, &connector, &request, &key).await;
             if let Some(answer) = answer {
                 let is_unknown = may_be_at_work(&answer);
-                let end = End {
-                    attempt: 0,
-                    answer,
-                    keeps_writes: false,
-                    is_late: false,
-                };
-                let reported = runtime.report(&tenant, &id, end).await;
+                let reported = runtime.report(&tenant, &id, end_of(answer)).await;
                 runtime.0.calls.end(&tenant, &id);
                 if reported.is_none() {
                     // The service stops; the call is repeated after the restart, under its key.
                     warn!(run.id = %run, "the end of a call was not stored");
                 }
                 // It is sent again if the run wants to know.
-                if is_unknown && let Err(error) = runtime.storage().wake_run(&tenant, run).await {
-                    warn!(%error, run.id = %run, "a call is not repeated before a restart");
+                if is_unknown {
+                    runtime.repeat_call(&tenant, run).await;
                 }
             } else {
                 runtime.0.calls.end(&tenant, &id);
@@ -357,6 +451,10 @@ impl Runtime {
             }),
             Err(CallFailed::Lost { message }) => Some(Answer::Lost {
                 code: ANSWER_LOST.into(),
+                message: message.into(),
+            }),
+            Err(CallFailed::Unusable { message }) => Some(Answer::Lost {
+                code: ANSWER_UNUSABLE.into(),
                 message: message.into(),
             }),
             Err(CallFailed::Failed { message, .. }) => Some(failed(&message)),

@@ -5,10 +5,10 @@ use std::{fmt, sync::Arc, time::Duration};
 use futures_util::{FutureExt as _, future::BoxFuture};
 
 use super::{ReadRun, RunKind, send::parts};
-use crate::compute::tasks::{End, Ends, Reported, Standing, TaskSpec};
+use crate::compute::tasks::{End, Ends, Reported, Standing, TaskSpec, Used};
 use crate::error::{Code, Failure};
 use crate::id::Tenant;
-use crate::program::{Answer, Arrival, Waiting};
+use crate::program::{Answer, Arrival, Waiting, may_be_at_work};
 use crate::runtime::{
     Runtime,
     incidents::{Held, contained},
@@ -42,6 +42,10 @@ impl Ends for TaskEnds {
         self.0.discard_delivery(tenant, task, attempt);
     }
 
+    fn left<'a>(&'a self, tenant: &'a Tenant, task: &'a str) -> BoxFuture<'a, ()> {
+        self.0.call_left(tenant, task).boxed()
+    }
+
     fn again<'a>(
         &'a self,
         tenant: &'a Tenant,
@@ -57,6 +61,10 @@ impl Ends for TaskEnds {
         task: &'a str,
     ) -> BoxFuture<'a, Result<Option<TaskSpec>, Failure>> {
         self.0.task_to_send(tenant, task).boxed()
+    }
+
+    fn keep<'a>(&'a self, tenant: &'a Tenant, task: &'a str, used: Used) -> BoxFuture<'a, ()> {
+        self.0.keep_used(tenant, task, used).boxed()
     }
 
     fn adopt<'a>(
@@ -142,8 +150,9 @@ impl Runtime {
         // A saga undoes what has succeeded too late.
         let is_wanted = !end.is_late || read.state.run.has_given_up(ordinal);
         let ordinal = if is_wanted { ordinal } else { 0 };
-        // Of a call that was not answered it is not known whether it is still at work.
-        let is_over = read.state.run.saga.is_some() && matches!(end.answer, Answer::Outcome { .. });
+        // After its deadline a member may still be at work.
+        let is_over = read.state.run.saga.is_some() && !matches!(end.answer, Answer::Deadline);
+        let is_unknown = may_be_at_work(&end.answer);
         let reported = if end.is_late {
             None
         } else {
@@ -155,6 +164,9 @@ impl Runtime {
         };
         if is_over && reported != Reported::Conflict {
             self.0.calls.end(tenant, &task.into());
+            if is_unknown {
+                self.repeat_call(tenant, found).await;
+            }
         }
         Ok(reported)
     }
@@ -223,7 +235,13 @@ impl Runtime {
             return Ok(Standing::Unknown);
         }
         Ok(match &run.waiting {
-            Some(Waiting::Task { task, .. }) if task.ordinal == ordinal => Standing::Accepted,
+            Some(Waiting::Task { task, accepted, .. }) if task.ordinal == ordinal => {
+                if *accepted {
+                    Standing::Accepted
+                } else {
+                    Standing::Open
+                }
+            }
             _ if (1..=run.last_task()).contains(&ordinal) => Standing::Closed(run.status.as_str()),
             _ => Standing::Unknown,
         })

@@ -9,10 +9,13 @@ use super::{CONFLICTS_MAX, advance::Advancing};
 use crate::clock::PointInTime;
 use crate::entity::{Document, Image, Patch};
 use crate::error::{Code, Failure};
-use crate::id::{EntityId, ModelKey, TransitionName};
+use crate::id::{EntityId, ModelKey, StateName, TransitionName};
 use crate::program::{EntityAnswer, EntityStep};
 use crate::runtime::{Content, Initiator, NewEntity, Runtime, Session, Update};
 use crate::storage::Version;
+
+/// How many states are named that are in no workflow.
+const STATES_NAMED_MAX: usize = 10;
 
 #[derive(Deserialize)]
 struct Create<'a> {
@@ -50,6 +53,13 @@ struct Change<'a> {
 struct Get {
     entity_id: String,
     point_in_time: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Await {
+    entity_id: String,
+    timeout_ms: Option<u64>,
 }
 
 pub(super) fn malformed(message: impl Into<String>) -> Failure {
@@ -133,7 +143,11 @@ impl Runtime {
             .try_step(session, advancing.by, step, input, wanted)
             .await;
         session.keep_whole(before);
-        match tried {
+        let never = match &tried {
+            Ok(EntityAnswer::NotYet) => self.never_reached(session, advancing, input, wanted).await,
+            Ok(_) | Err(_) => Ok(None),
+        };
+        match never?.map_or(tried, Err) {
             Ok(answer) => {
                 session.unit()?.release(mark);
                 Ok(answer)
@@ -146,6 +160,50 @@ impl Runtime {
             }
             Err(failure) => Err(failure),
         }
+    }
+
+    /// Why an entity that a step begins to wait for, without a time limit, reaches none of the states:
+    /// no workflow of its model has them.
+    async fn never_reached(
+        &self,
+        session: &mut Session,
+        advancing: &Advancing<'_>,
+        input: &str,
+        wanted: &[Box<str>],
+    ) -> Result<Option<Failure>, Failure> {
+        let awaited: Await = read(input)?;
+        let unit = session.unit()?;
+        let run = unit.run(advancing.run).await?;
+        // A wait that has begun goes on, also if the workflows of the model were changed since.
+        let has_begun = run.is_some_and(|run| run.awaits.is_some());
+        if has_begun || awaited.timeout_ms.is_some() {
+            return Ok(None);
+        }
+        let Some(version) = unit.read(entity_id(&awaited.entity_id)?).await? else {
+            return Ok(None);
+        };
+        let model = &version.image.model;
+        let tenant = &advancing.by.tenant;
+        let Some(definitions) = self.storage().definitions(tenant, model).await? else {
+            return Ok(None);
+        };
+        let workflows = &definitions.workflows;
+        let mut states = wanted.iter().map(|state| StateName::from(&**state));
+        let may_be_reached = states.any(|state| {
+            let mut all = workflows.entries.iter();
+            all.any(|entry| entry.workflow.state(&state).is_some())
+                || workflows.govern(None, &state).is_some()
+        });
+        if may_be_reached {
+            return Ok(None);
+        }
+        let named = &wanted[..wanted.len().min(STATES_NAMED_MAX)];
+        let message = format!(
+            "no workflow of the model {model} has one of the states {}; name a state of a workflow, \
+             or give `timeoutMs`",
+            named.join(", ")
+        );
+        Ok(Some(malformed(message)))
     }
 
     /// Does the work of an action of a state machine on an entity; its result is JSON.

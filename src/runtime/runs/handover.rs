@@ -2,7 +2,7 @@
 //!
 //! Each process says in the database what its members and workers offer that have nothing to do. One
 //! that has tasks which wait hands their runs over to such a process: by a commit that names it as
-//! the one that drives the run, which then sends the task.
+//! the one that drives the run, and says what the task has used up; that process then sends it.
 
 use std::{
     collections::HashMap,
@@ -150,7 +150,8 @@ impl Runtime {
             return Ok(false);
         }
         let (by, mut session) = self.own_session(tenant);
-        let as_it_is = state.stored(&[])?;
+        let used = self.0.channels.used(tenant, task);
+        let as_it_is = state.with_used(ordinal, used).stored(&[])?;
         session.unit()?.hand_run_over(&stored, as_it_is, node)?;
         session.finish(&by.cancel).await?;
         Ok(true)

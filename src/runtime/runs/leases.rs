@@ -157,7 +157,11 @@ impl Runtime {
     pub(super) fn hand_out(&self, spec: TaskSpec) {
         let found = self.storage().found_lease(&spec.tenant, &spec.id);
         let lease = found.and_then(|body| read(&body));
-        match lease.filter(|lease| !lease.is_over(self.0.clock.now())) {
+        let is_held = |lease: &Lease| {
+            // That of a delivery that has failed may not be removed yet.
+            lease.attempt > spec.used.attempt && !lease.is_over(self.0.clock.now())
+        };
+        match lease.filter(is_held) {
             Some(lease) => self.0.channels.restore(spec, &lease),
             None => self.0.channels.send(spec),
         }

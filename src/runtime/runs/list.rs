@@ -1,10 +1,11 @@
 //! Lists of runs (`runs.md` §4, `orchestration.md` 1.13).
 
-use std::sync::Arc;
+use std::{cmp::Ordering, sync::Arc};
 
 use super::{Shown, State, state::RunKind};
 use crate::clock::Timestamp;
 use crate::dialect::flo::MANAGER;
+use crate::entity::Number;
 use crate::error::Failure;
 use crate::id::{EntityId, RunId, Tenant};
 use crate::program::{Payload, Status};
@@ -81,22 +82,27 @@ impl AttributeFilter {
         let Some((own, asked)) = number(json).zip(number(&self.value)) else {
             return false;
         };
-        match self.comparison {
-            // More digits than a double has are compared as they are.
-            Comparison::Equal => **json == *self.value || own.total_cmp(&asked).is_eq(),
-            Comparison::Less => own < asked,
-            Comparison::Greater => own > asked,
-        }
+        let order = match self.comparison {
+            Comparison::Equal => Ordering::Equal,
+            Comparison::Less => Ordering::Less,
+            Comparison::Greater => Ordering::Greater,
+        };
+        own.cmp(&asked) == order
     }
 }
 
-/// A number, or the milliseconds of a time (RFC 3339), as attributes have it.
-fn number(text: &str) -> Option<f64> {
-    let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
-    number.or_else(|| {
-        let at = Timestamp::parse(text).ok()?;
-        at.millis().to_string().parse().ok()
-    })
+/// A number, or the milliseconds of a time (RFC 3339), as attributes have it. Digits count that a
+/// double does not have.
+fn number(text: &str) -> Option<Number> {
+    if let Some(number) = Number::parse(text) {
+        return Some(number);
+    }
+    // People write numbers also as no JSON has them, such as `+5` and `.5`.
+    if let Some(number) = text.parse::<f64>().ok().filter(|number| number.is_finite()) {
+        return Number::parse(&number.to_string());
+    }
+    let at = Timestamp::parse(text).ok()?;
+    Number::parse(&at.millis().to_string())
 }
 
 impl Runtime {

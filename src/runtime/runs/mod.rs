@@ -29,6 +29,7 @@ mod takeover;
 mod tasks;
 mod transactions;
 mod transition;
+mod used;
 mod view;
 
 use advance::Advance;
@@ -95,6 +96,28 @@ impl Runtime {
         found.ok_or_else(|| not_found(id))
     }
 
+    /// The same, also of a run that is started in the transaction of a session.
+    async fn find_run_in(
+        &self,
+        session: &mut Session,
+        tenant: &Tenant,
+        id: &str,
+    ) -> Result<RunId, Failure> {
+        let begun = match RunId::parse(id) {
+            Some(run) => {
+                let stored = session.unit()?.run_begun(run).await?;
+                let state = stored.map(|stored| self.0.parsed.read(&stored));
+                let state = state.transpose()?;
+                state.is_some_and(|it| *it.run.id == *id).then_some(run)
+            }
+            None => session.unit()?.run_begun_with(&RunKey::chosen(id)),
+        };
+        match begun {
+            None => self.find_run(tenant, id).await,
+            Some(run) => Ok(run),
+        }
+    }
+
     /// A run as it was committed last, by its identifier.
     pub async fn stored_run(&self, tenant: &Tenant, id: &str) -> Result<Arc<StoredRun>, Failure> {
         let run = self.find_run(tenant, id).await?;
@@ -137,7 +160,7 @@ impl Runtime {
             return Err(Failure::new(Code::BadRequest, message));
         }
         let kind: Arc<str> = kind.into();
-        let run = self.find_run(&by.tenant, id).await?;
+        let run = self.find_run_in(session, &by.tenant, id).await?;
         // A run that is being advanced in this transaction takes its signals after its turn.
         if session.unit()?.puts_off_signal(run, &kind, &payload) {
             return Ok(Arrived {
@@ -165,7 +188,7 @@ impl Runtime {
         let arrival = Arrival::Cancel {
             reason: reason.into(),
         };
-        let run = self.find_run(&by.tenant, id).await?;
+        let run = self.find_run_in(session, &by.tenant, id).await?;
         self.advance_in(session, by, Advance::of(run, arrival))
             .await
     }

@@ -6,10 +6,15 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use tracing::{info, warn};
+
 use super::{Runtime, advance::Advancing};
 use crate::clock::Timestamp;
 use crate::id::Tenant;
-use crate::program::{Chosen, Effect, ExecutorView, Permit, PlanState, Program};
+use crate::program::{Chosen, Effect, ExecutorView, Permit, PlanState, Problem, Program};
+
+/// How much of a reason is in the log.
+const REASON_CHARS_MAX: usize = 300;
 
 /// How many plans are remembered; beyond, all are forgotten.
 const PLANS_MAX: usize = 10_000;
@@ -153,7 +158,8 @@ impl Runtime {
         match followed.effect {
             Effect::GiveUp { ordinal, reason } => {
                 let task = format!("{id}.{ordinal}");
-                self.give_up_task(tenant, &task, &reason);
+                let given_up = self.give_up_task(tenant, &task, &reason);
+                self.call_given_up(tenant, &task, given_up);
             }
             Effect::Record {
                 ref plan,
@@ -180,8 +186,11 @@ impl Runtime {
                     });
                 }
             }
-            // Looking at the run sends its tasks, and children are cancelled in its commit.
-            Effect::Send(_) | Effect::CancelChild { .. } => {}
+            Effect::Log(ref problem) => log(id, &followed, problem),
+            // Looking at the run sends it.
+            Effect::Send(ref task) => self.call_issued(tenant, id, task),
+            // They are cancelled in its commit.
+            Effect::CancelChild { .. } => {}
         }
     }
 
@@ -206,6 +215,27 @@ impl Runtime {
             (state.view(form, now), state.cache_entries(now))
         }))
     }
+}
+
+fn log(id: &str, followed: &Followed, problem: &Problem) {
+    let workflow = &*followed.workflow;
+    match problem {
+        Problem::RunFailed { reason } => {
+            info!(run.id = id, workflow, reason = %cut(reason), "the run failed");
+        }
+        Problem::CompensationFailed { step, reason } => warn!(
+            run.id = id,
+            workflow,
+            step = &**step,
+            reason = %cut(reason),
+            "a compensation failed and is not repeated; what the step has done is still there              (interlock help sagas)"
+        ),
+    }
+}
+
+/// The beginning of a text of others.
+fn cut(text: &str) -> String {
+    text.chars().take(REASON_CHARS_MAX).collect()
 }
 
 /// An effect, and what it belongs to.

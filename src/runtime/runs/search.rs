@@ -78,7 +78,7 @@ impl Runtime {
             let query = Query {
                 definitions: &definitions,
                 condition: &wanted.condition,
-                unknown_paths: self.unknown_paths(&definitions),
+                undeclared: self.undeclared(&definitions),
                 order: &wanted.order,
                 limit: wanted.limit,
                 excess: Excess::CutOff,

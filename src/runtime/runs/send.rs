@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{RunKind, State, start::ITEM};
-use crate::compute::tasks::{Dispatch, End, OfRun, Reported, TaskKind, TaskSpec};
+use crate::compute::tasks::{Dispatch, End, GivenUp, OfRun, Reported, TaskKind, TaskSpec};
 use crate::dispatch::Tags;
 use crate::error::Failure;
 use crate::id::Tenant;
@@ -29,7 +29,7 @@ impl Runtime {
             return self.send_tick(tenant, stored, state, task).await;
         }
         let namespace = &stored.name.namespace;
-        let found = self.action_of(tenant, namespace, &task.action).await?;
+        let found = self.action_sent(tenant, namespace, &task.action).await?;
         let (code, message) = if let Some(action) = found {
             let spec = self.spec_of(tenant, stored, state, task, &action).await?;
             let bytes = spec.input.len() as u64;
@@ -43,7 +43,7 @@ impl Runtime {
             );
             ("BAD_REQUEST", text)
         } else {
-            // It was deleted after its task was recorded.
+            // It was deleted by an earlier release after its task was recorded.
             let text = format!("the action \"{}\" is not registered", task.action);
             ("ACTION_NOT_FOUND", text)
         };
@@ -61,8 +61,7 @@ impl Runtime {
         Ok(())
     }
 
-    /// A task as it is delivered; none if its action is not registered any more, or if this process
-    /// does it.
+    /// A task as it is delivered; none if its action is not known, or if this process does it.
     pub(super) async fn task_spec(
         &self,
         tenant: &Tenant,
@@ -77,11 +76,26 @@ impl Runtime {
             return Ok(None);
         }
         let namespace = &stored.name.namespace;
-        let Some(action) = self.action_of(tenant, namespace, &task.action).await? else {
+        let Some(action) = self.action_sent(tenant, namespace, &task.action).await? else {
             return Ok(None);
         };
         let spec = self.spec_of(tenant, stored, state, task, &action).await?;
         Ok(Some(spec))
+    }
+
+    /// The action of a task that is out: as it was last, if it has been deleted meanwhile.
+    async fn action_sent(
+        &self,
+        tenant: &Tenant,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Option<Action>, Failure> {
+        let found = self.action_of(tenant, namespace, name).await?;
+        if found.is_some() {
+            return Ok(found);
+        }
+        let registry = &self.0.registry;
+        Ok(registry.deleted_action(tenant, namespace, name).await?)
     }
 
     /// The action of that name, whether it is enabled or not. That of an item is there always.
@@ -116,9 +130,9 @@ impl Runtime {
     }
 
     /// Does not wait for the outcome of a task any more.
-    pub(super) fn give_up_task(&self, tenant: &Tenant, task: &str, reason: &str) {
-        self.0.channels.give_up(tenant, task, reason);
+    pub(super) fn give_up_task(&self, tenant: &Tenant, task: &str, reason: &str) -> GivenUp {
         self.0.ticks.give_up(tenant, task);
+        self.0.channels.give_up(tenant, task, reason)
     }
 
     async fn spec_of(
@@ -164,6 +178,7 @@ impl Runtime {
             wait: action.wait().unwrap_or(settings.tasks_wait),
             output_max: usize::try_from(action.max_output_bytes).unwrap_or(usize::MAX),
             created: self.0.clock.now(),
+            used: state.used(task.ordinal),
             position: stored.position,
         })
     }

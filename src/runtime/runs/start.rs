@@ -1,6 +1,6 @@
 //! Starting runs (`runs.md` §4, `orchestration.md` 1.10).
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     State,
@@ -34,6 +34,9 @@ pub struct StartRun {
     /// JSON.
     pub input: Arc<str>,
     pub key: Option<Box<str>>,
+    /// When the trigger was created that gives the key, in microseconds: a trigger of the same name
+    /// that was there before it gave the same keys. 0: the key stands for itself.
+    pub key_since: i64,
     /// The identifier, if the caller chooses it.
     pub id: Option<Box<str>>,
     /// The entity that it is started for.
@@ -55,6 +58,7 @@ impl StartRun {
             version: None,
             input,
             key: None,
+            key_since: 0,
             id: None,
             entity: None,
             parent: None,
@@ -110,13 +114,11 @@ impl Runtime {
         let ignores_key = key.is_none() && start.key.as_ref().is_some_and(|key| !key.is_empty());
         let mut keys = Vec::new();
         if let Some(key) = &key {
-            let key = RunKey::idempotency(&start.name, key);
-            let begun = session.unit()?.run_begun_with(&key);
-            let found = match begun {
-                None => self.storage().run_of_key(&by.tenant, &key).await?,
-                begun => begun,
+            let key = match start.key_since {
+                0 => RunKey::idempotency(&start.name, key),
+                since => RunKey::idempotency(&start.name, &format!("{key}\n{since}")),
             };
-            if let Some(run) = found {
+            if let Some(run) = self.run_with_key(session, &by.tenant, &key).await? {
                 return self.existing(session, run).await;
             }
             keys.push(key);
@@ -125,8 +127,7 @@ impl Runtime {
             check_id(id)?;
             let chosen = RunKey::chosen(id);
             if self
-                .storage()
-                .run_of_key(&by.tenant, &chosen)
+                .run_with_key(session, &by.tenant, &chosen)
                 .await?
                 .is_some()
             {
@@ -154,6 +155,7 @@ impl Runtime {
             by: By::of(&by.principal.actor, &by.principal.roles),
             key,
             invoked: start.invoked,
+            used: BTreeMap::new(),
             run: new_run,
         };
         let mut history = vec![event];
@@ -195,6 +197,19 @@ impl Runtime {
             is_simple_saga,
             ignores_key,
         })
+    }
+
+    /// The run that has a key, as a session sees it.
+    pub(super) async fn run_with_key(
+        &self,
+        session: &mut Session,
+        tenant: &Tenant,
+        key: &RunKey,
+    ) -> Result<Option<RunId>, Failure> {
+        match session.unit()?.run_begun_with(key) {
+            None => Ok(self.storage().run_of_key(tenant, key).await?),
+            begun => Ok(begun),
+        }
     }
 
     /// Takes the first step of a run that is not stored yet, where all that it does is to send a

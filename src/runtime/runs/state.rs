@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
+use crate::compute::tasks::Used;
 use crate::error::Failure;
 use crate::program::{self, EventKind, HistoryEvent, Run, Status, Waiting};
 use crate::runtime::{Initiator, later::By};
@@ -24,6 +25,9 @@ pub struct RunState {
     /// What an invocation of an action asks for beside its input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) invoked: Option<Invoked>,
+    /// What tasks that are out have used up, by their ordinals.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) used: BTreeMap<u64, Used>,
     pub run: Run,
 }
 
@@ -122,6 +126,30 @@ impl RunState {
         out.chain(self.run.given_up())
             .map(|task| task.ordinal)
             .collect()
+    }
+
+    /// What the task of that ordinal has used up.
+    pub(super) fn used(&self, ordinal: u64) -> Used {
+        self.used.get(&ordinal).copied().unwrap_or_default()
+    }
+
+    /// The same state, with what a task that is out has used up.
+    pub(super) fn with_used(&self, ordinal: u64, used: Used) -> Self {
+        let mut state = self.clone();
+        if used == Used::default() {
+            state.used.remove(&ordinal);
+        } else {
+            state.used.insert(ordinal, used);
+        }
+        state
+    }
+
+    /// Forgets what tasks have used up that are not out any more.
+    pub(super) fn forget_used(&mut self) {
+        if !self.used.is_empty() {
+            let out = self.out();
+            self.used.retain(|ordinal, _| out.contains(ordinal));
+        }
     }
 
     /// Whether a process that has these tasks out keeps driving the run: there is work, and no other.

@@ -211,6 +211,7 @@ impl Runtime {
             by: By::of(&by.principal.actor, &by.principal.roles),
             key: None,
             invoked,
+            used: std::collections::BTreeMap::new(),
             run,
         })
     }

@@ -38,6 +38,8 @@ pub struct RunDetails {
     pub output: Option<Arc<str>>,
     pub steps: Vec<ShownStep>,
     pub signals: Vec<ShownSignal>,
+    /// How many signals are not shown because there are too many, or they are too large.
+    pub signals_omitted: usize,
     /// Of a saga only.
     pub saga: Option<ShownSaga>,
 }
@@ -122,10 +124,10 @@ impl Runtime {
             Err(failure) => return Err(failure),
         };
         let may_wait = program.as_ref().is_none_or(|program| waits(program));
-        let signals = if may_wait || !run.signals.is_empty() {
+        let (signals, signals_omitted) = if may_wait || !run.signals.is_empty() {
             self.shown_signals(&shown.stored).await?
         } else {
-            Vec::new()
+            (Vec::new(), 0)
         };
         let saga = match (&run.saga, program.as_ref().map(|program| &program.saga)) {
             (Some(state), Some(Some(form))) => {
@@ -150,6 +152,7 @@ impl Runtime {
             output,
             steps,
             signals,
+            signals_omitted,
             saga,
         })
     }
@@ -195,15 +198,18 @@ impl Runtime {
     }
 
     /// The first signals of a run, oldest first, and which of them a wait has taken: each takes the
-    /// oldest of its type.
+    /// oldest of its type. With them comes how many signals there are beside these.
     #[expect(
         clippy::wildcard_enum_match_arm,
         reason = "most events are not about signals"
     )]
-    async fn shown_signals(&self, stored: &StoredRun) -> Result<Vec<ShownSignal>, Failure> {
+    async fn shown_signals(
+        &self,
+        stored: &StoredRun,
+    ) -> Result<(Vec<ShownSignal>, usize), Failure> {
         let mut signals: Vec<ShownSignal> = Vec::new();
         let mut taken: HashMap<Arc<str>, usize> = HashMap::new();
-        let mut bytes = 0;
+        let (mut bytes, mut omitted) = (0, 0);
         let mut after = 0;
         loop {
             let page = self.storage().run_events(stored.id, after, PAGE).await?;
@@ -223,6 +229,7 @@ impl Runtime {
                                 is_consumed: false,
                             });
                         }
+                        EventKind::SignalReceived => omitted += 1,
                         EventKind::SignalMatched => {
                             *taken.entry(Arc::clone(&event.detail)).or_default() += 1;
                         }
@@ -239,7 +246,7 @@ impl Runtime {
                 signal.is_consumed = true;
             }
         }
-        Ok(signals)
+        Ok((signals, omitted))
     }
 }
 

@@ -1,5 +1,7 @@
-//! Numbers that a seed decides (splitmix64).
+//! Numbers that a seed decides.
 #![cfg(test)]
+
+use crate::random::{STEP, mixed};
 
 #[derive(Debug, Clone)]
 pub(super) struct Random(u64);
@@ -10,11 +12,9 @@ impl Random {
     }
 
     const fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        let number = mixed(self.0);
+        self.0 = self.0.wrapping_add(STEP);
+        number
     }
 
     /// Another source, which goes its own way.

@@ -41,10 +41,12 @@ pub enum RecordKind {
     File,
     /// Which work an item of a manager is to get whose file is not in the store.
     Intent,
+    /// An action that was deleted, for its open tasks.
+    DeletedAction,
 }
 
 impl RecordKind {
-    pub(in crate::storage) const ALL: [Self; 16] = [
+    pub(in crate::storage) const ALL: [Self; 17] = [
         Self::Definition,
         Self::Program,
         Self::Action,
@@ -61,6 +63,7 @@ impl RecordKind {
         Self::Mirror,
         Self::File,
         Self::Intent,
+        Self::DeletedAction,
     ];
 
     /// The kind of a code; none if this release does not know it.
@@ -90,6 +93,7 @@ impl RecordKind {
             // An index of the table knows it by this number.
             Self::Mirror => 15,
             Self::Intent => 16,
+            Self::DeletedAction => 17,
         }
     }
 }

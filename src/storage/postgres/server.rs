@@ -41,6 +41,8 @@ impl Servers {
                 .map_err(|error| Trouble::Url(error.to_string()))?;
             Ok(options
                 .application_name("interlock")
+                // PgBouncer refuses it at the start of a session; it is set by the first statement.
+                .extra_float_digits(None)
                 .statement_cache_capacity(STATEMENTS_KEPT)
                 .disable_statement_logging())
         });

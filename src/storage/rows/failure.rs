@@ -95,6 +95,10 @@ fn cause_of(error: &sqlx::Error) -> Cause {
 
 /// What a code of `PostgreSQL` means.
 fn of_server(code: &str) -> Cause {
+    // Its user lost a right, or a table is gone: that is not the fault of a request.
+    if ["42501", "42P01"].contains(&code) {
+        return Cause::Away;
+    }
     match code.get(..2) {
         // Values, constraints, statements that do not fit the tables, and what is too long for an
         // index.

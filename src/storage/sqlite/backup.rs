@@ -50,6 +50,9 @@ pub(in crate::storage) async fn back_up(
     if to.exists() {
         return Err(CopyError::Exists(to.to_owned()));
     }
+    if let Some(folder) = to.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        fs::metadata(folder).map_err(unusable(folder))?;
+    }
     let partial = Partial::beside(to);
     let copied = copy(from, &partial.0, progress).await;
     copied.map_err(|error| naming(to, error))?;

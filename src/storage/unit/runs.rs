@@ -173,6 +173,15 @@ impl UnitOfWork {
         self.runs.order.iter().filter(is_begun).copied().collect()
     }
 
+    /// A run that this unit creates, as the unit has left it.
+    pub async fn run_begun(&self, id: RunId) -> Result<Option<Arc<StoredRun>>, Error> {
+        let write = self.runs.writes.get(&id);
+        if write.is_none_or(|write| write.base.is_some()) {
+            return Ok(None);
+        }
+        self.run(id).await
+    }
+
     /// The run that this unit creates with a key.
     pub fn run_begun_with(&self, key: &RunKey) -> Option<RunId> {
         let mut writes = self.runs.writes.values();

@@ -123,6 +123,12 @@ impl UnitOfWork {
         Ok(sequences.map(|(sequence, _)| sequence).collect())
     }
 
+    /// The sequence of the oldest event of a topic that is kept; of the next one if none is.
+    pub async fn topic_first(&self, topic: &TopicKey) -> Result<i64, Error> {
+        let found = self.storage.topic(&self.tenant, topic, 0, 0).await?;
+        Ok(found.map_or(1, |(listed, _)| listed.first))
+    }
+
     /// The namespaces and types of the events that it publishes, of those that have a type.
     pub fn published_types(&self) -> Vec<(Arc<str>, Arc<str>)> {
         let of = |publication: &Publication| {

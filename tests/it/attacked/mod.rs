@@ -97,7 +97,7 @@ pub(crate) fn group(operator: &str, leaves: impl Iterator<Item = Value>) -> Valu
 
 /// Each of which takes long to compile.
 pub(crate) fn patterns(count: usize) -> Value {
-    let leaf = |n| simple("$.t", "MATCHES_PATTERN", json!(format!("\\w{{20}}x{n}")));
+    let leaf = |n| simple("$.t", "MATCHES_PATTERN", json!(format!("\\pL{{20}}x{n}")));
     group("AND", (0..count).map(leaf))
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use interlock::event::{Event, EventType};
 use serde_json::{Value, json};
-use tokio::time::timeout;
+use tokio::{sync::mpsc, time::timeout};
 
 use super::{LIVE, becomes, node, node_with};
 use crate::support::{
@@ -430,4 +430,35 @@ async fn a_worker_keeps_its_task_when_it_reports_to_another_process() {
     becomes(&database, stored, "0", PATIENCE).await;
     assert_eq!(pull(&connection, "w1").await["name"], "ship");
     assert_ne!(status(&connection, &run).await, "completed");
+}
+
+/// Joins a process, takes a task, and ends its stream at once, again and again; the attempts.
+async fn leaving(server: &Server, attempts: mpsc::UnboundedSender<Value>) {
+    loop {
+        let doer = Doer::join(server).await;
+        let attempt = doer.task().await["attempt"].take();
+        attempts.send(attempt).expect("it is recorded");
+        doer.0.abort();
+    }
+}
+
+#[tokio::test]
+async fn a_task_that_ends_its_members_is_delivered_as_often_as_it_may_be_at_all_processes_together()
+{
+    let (database, nodes, connection) = scene(&[]).await;
+    let charge = json!({"name": "charge", "maxRetries": 2, "retryDelayMs": 10});
+    connection.ok("ActionRegisterRequest", charge).await;
+    let run = start(&connection, "two-steps").await;
+    let (sender, mut attempts) = mpsc::unbounded_channel();
+    tokio::select! {
+        () = leaving(&nodes[0], sender.clone()) => {}
+        () = leaving(&nodes[1], sender) => {}
+        () = becomes(&database, ENDED, "1", PATIENCE) => {}
+    }
+    assert_eq!(status(&connection, &run).await, "failed");
+    let mut made = Vec::new();
+    while let Ok(attempt) = attempts.try_recv() {
+        made.push(attempt.as_u64().expect("a number"));
+    }
+    assert_eq!(made, [1, 2, 3]);
 }

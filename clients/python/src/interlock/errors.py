@@ -313,7 +313,7 @@ class WorkflowFailed(InterlockError, code="WORKFLOW_FAILED"):
 
 
 class ComputeUnavailable(InterlockError):
-    """No compute member executed the call; nothing was written."""
+    """No compute member executed the call; the transition was not made."""
 
 
 class NoComputeMember(ComputeUnavailable, code="NO_COMPUTE_MEMBER_FOR_TAG"):

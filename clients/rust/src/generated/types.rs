@@ -398,8 +398,9 @@ pub struct RunError {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct TaskState {
-    /// The delivery, from 1; 0 before the first.
-    pub attempt: i64,
+    /// The delivery, from 1; 0 before the first. Absent once the task has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<i64>,
     pub created_at: DateTime<Utc>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<RunError>,
@@ -2330,7 +2331,7 @@ pub struct CommittedMeta {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct EntityCriteriaCalculationResponse {
-    /// That of the request, or absent.
+    /// That of the request; it is not checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entity_id: Option<String>,
     /// Of a criterion.
@@ -2366,7 +2367,7 @@ impl EntityCriteriaCalculationResponse {
     }
 
     /// Sets `entityId`:
-    /// That of the request, or absent.
+    /// That of the request; it is not checked.
     #[must_use]
     pub fn entity_id(mut self, entity_id: impl Into<String>) -> Self {
         self.entity_id = Some(entity_id.into());
@@ -2891,7 +2892,7 @@ pub struct EntityFunctionCalculationRequestWorkflow {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct EntityFunctionCalculationResponse {
-    /// That of the request, or absent.
+    /// That of the request; it is not checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entity_id: Option<String>,
     /// Of a criterion.
@@ -2927,7 +2928,7 @@ impl EntityFunctionCalculationResponse {
     }
 
     /// Sets `entityId`:
-    /// That of the request, or absent.
+    /// That of the request; it is not checked.
     #[must_use]
     pub fn entity_id(mut self, entity_id: impl Into<String>) -> Self {
         self.entity_id = Some(entity_id.into());
@@ -3703,7 +3704,7 @@ pub struct EntityProcessorCalculationRequestWorkflow {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct EntityProcessorCalculationResponse {
-    /// That of the request, or absent.
+    /// That of the request; it is not checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entity_id: Option<String>,
     /// Of a criterion.
@@ -3739,7 +3740,7 @@ impl EntityProcessorCalculationResponse {
     }
 
     /// Sets `entityId`:
-    /// That of the request, or absent.
+    /// That of the request; it is not checked.
     #[must_use]
     pub fn entity_id(mut self, entity_id: impl Into<String>) -> Self {
         self.entity_id = Some(entity_id.into());
@@ -8440,6 +8441,9 @@ pub struct RunDefinitionGetResponseTrigger {
     pub consumer_group: String,
     /// How many events have not started a run yet.
     pub lag: i64,
+    /// How many events were removed from the topic before they started a run; absent if none were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missed: Option<i64>,
     /// `shared`, `exclusive` or `key_shared`.
     pub mode: String,
     /// Where the topic is.
@@ -8788,6 +8792,10 @@ pub struct Run {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub signals: Vec<RunSignal>,
+    /// How many newer signals `signals` leaves out, which has at most 1,000 and about 4 MiB; absent if
+    /// it has all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signals_omitted: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<DateTime<Utc>>,
     /// `caller`, `schedule`, `trigger`, `parent`, `transition` or `route`.

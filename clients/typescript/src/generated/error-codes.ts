@@ -7,7 +7,7 @@ export const ERROR_CODES = {
   BAD_REQUEST: { status: 400, retryable: false, meaning: "the request cannot be read or does not match the model; the message names the place, correct it" },
   BUNDLE_NOT_FOUND: { status: 404, retryable: false, meaning: "the bundle does not exist in this namespace, or belongs to another tenant; apply it first" },
   CANCELLED: { status: 499, retryable: false, meaning: "the caller cancelled the request; nothing was written" },
-  COMPUTE_MEMBER_DISCONNECTED: { status: 503, retryable: true, meaning: "the member's stream ended during a call; nothing was written, retry" },
+  COMPUTE_MEMBER_DISCONNECTED: { status: 503, retryable: true, meaning: "the member's stream ended during a call, and the transition was not made: retry. With `properties.committedTransactionId`, what came before a processor with COMMIT_BEFORE_DISPATCH is stored" },
   CONDITION_TYPE_MISMATCH: { status: 400, retryable: false, meaning: "an operand is not a valid value of any type the field has; check the model" },
   CONFLICT: { status: 409, retryable: true, meaning: "another transaction committed first; read again, then write again" },
   CONNECTOR_UNAVAILABLE: { status: 503, retryable: true, meaning: "the system that the connector stands for cannot be reached; retry later" },
@@ -96,7 +96,7 @@ export const ERROR_CODES = {
   UNSUPPORTED_MEDIA_TYPE: { status: 415, retryable: false, meaning: "a patch is `application/merge-patch+json` or `application/json-patch+json`" },
   VALIDATION_FAILED: { status: 400, retryable: false, meaning: "a definition is invalid; the message names the place, and `properties.findings`, where it is there, everything that was found" },
   WORKER_NOT_FOUND: { status: 404, retryable: false, meaning: "the worker is not registered in this namespace, or belongs to another tenant; register it again, as after a restart of the service" },
-  WORKFLOW_FAILED: { status: 400, retryable: false, meaning: "a processor, a criterion or an engine limit failed the transition; nothing was written" },
+  WORKFLOW_FAILED: { status: 400, retryable: false, meaning: "a processor, a criterion or an engine limit failed the transition, which was not made. With `properties.committedTransactionId`, a processor with COMMIT_BEFORE_DISPATCH had committed what came before it: the entity `properties.entityId` is stored" },
   WORKFLOW_NOT_FOUND: { status: 404, retryable: false, meaning: "the model has no imported workflow" },
   WORKFLOW_SCHEMA_VERSION_UNSUPPORTED: { status: 400, retryable: false, meaning: "the profile `cyoda-0.8` accepts the schema versions 1.1 to 1.3 only" },
 } as const;

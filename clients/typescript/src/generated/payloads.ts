@@ -893,7 +893,7 @@ export interface EntityCriteriaCalculationRequest {
 
 /** What a member says it has done. */
 export interface EntityCriteriaCalculationResponse {
-  /** That of the request, or absent. */
+  /** That of the request; it is not checked. */
   entityId?: string | null;
   error?: AnswerError | null;
   /** Of a criterion. */
@@ -989,7 +989,7 @@ export interface EntityFunctionCalculationRequest {
 
 /** What a member says it has done. */
 export interface EntityFunctionCalculationResponse {
-  /** That of the request, or absent. */
+  /** That of the request; it is not checked. */
   entityId?: string | null;
   error?: AnswerError | null;
   /** Of a criterion. */
@@ -1273,7 +1273,7 @@ export interface EntityProcessorCalculationRequest {
 
 /** What a member says it has done. */
 export interface EntityProcessorCalculationResponse {
-  /** That of the request, or absent. */
+  /** That of the request; it is not checked. */
   entityId?: string | null;
   error?: AnswerError | null;
   /** Of a criterion. */
@@ -2838,6 +2838,11 @@ export interface Run {
   runId: string;
   searchAttributes: { [member: string]: Json };
   signals?: RunSignal[];
+  /**
+   * How many newer signals `signals` leaves out, which has at most 1,000 and about 4 MiB; absent if
+   * it has all.
+   */
+  signalsOmitted?: number;
   startedAt?: string;
   /** `caller`, `schedule`, `trigger`, `parent`, `transition` or `route`. */
   startedBy: string;
@@ -2990,6 +2995,8 @@ export interface RunDefinitionGetResponse {
     consumerGroup: string;
     /** How many events have not started a run yet. */
     lag: number;
+    /** How many events were removed from the topic before they started a run; absent if none were. */
+    missed?: number;
     /** `shared`, `exclusive` or `key_shared`. */
     mode: string;
     /** Where the topic is. */
@@ -3590,8 +3597,8 @@ export interface TaskGetResponse {
 
 /** One execution of an action. */
 export interface TaskState {
-  /** The delivery, from 1; 0 before the first. */
-  attempt: number;
+  /** The delivery, from 1; 0 before the first. Absent once the task has ended. */
+  attempt?: number;
   createdAt: string;
   error?: RunError;
   finishedAt?: string;

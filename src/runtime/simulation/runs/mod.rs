@@ -26,7 +26,7 @@ use super::{
 };
 use crate::compute::{
     Members,
-    tasks::{End, Ends, Reported, Standing, TaskSpec},
+    tasks::{End, Ends, Reported, Standing, TaskSpec, Used},
 };
 use crate::dialect::flo::generate::Chance;
 use crate::entity::{ActorKind, Document};
@@ -151,6 +151,24 @@ impl Ends for LooseEnds {
         task: &'a str,
     ) -> BoxFuture<'a, Result<Option<TaskSpec>, Failure>> {
         async move { self.live()?.load(tenant, task).await }.boxed()
+    }
+
+    fn keep<'a>(&'a self, tenant: &'a Tenant, task: &'a str, used: Used) -> BoxFuture<'a, ()> {
+        async move {
+            if let Some(ends) = self.get() {
+                ends.keep(tenant, task, used).await;
+            }
+        }
+        .boxed()
+    }
+
+    fn left<'a>(&'a self, tenant: &'a Tenant, task: &'a str) -> BoxFuture<'a, ()> {
+        async move {
+            if let Some(ends) = self.get() {
+                ends.left(tenant, task).await;
+            }
+        }
+        .boxed()
     }
 
     fn standing<'a>(

@@ -7,4 +7,5 @@ set enable_bitmapscan = off;
 set enable_hashjoin = off;
 set enable_mergejoin = off;
 set client_min_messages = warning;
+set extra_float_digits = 2;
 set idle_in_transaction_session_timeout = '10s'

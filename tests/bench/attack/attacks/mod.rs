@@ -108,7 +108,7 @@ pub(crate) const ATTACKS: &[Attack] = &[
     NORMAL,
     Attack {
         name: "patterns",
-        what: "four clients search with AND of 100 × MATCHES_PATTERN `\\w{20}x<i>`",
+        what: "four clients search with AND of 100 × MATCHES_PATTERN `\\pL{20}x<i>`",
         act: |stage| Box::pin(work::patterns(stage)),
         ..NORMAL
     },

@@ -58,7 +58,7 @@ pub(super) async fn patterns(stage: Stage) -> Outcome {
     stage.attacker.model("doc", r#"{"t":"x"}"#).await;
     stage.attacker.create("doc", r#"{"t":"a text"}"#).await;
     let patterns =
-        (0..100).map(|n| leaf("$.t", "MATCHES_PATTERN", json!(format!("\\w{{20}}x{n}"))));
+        (0..100).map(|n| leaf("$.t", "MATCHES_PATTERN", json!(format!("\\pL{{20}}x{n}"))));
     searched(&stage, 4, &group("AND", patterns)).await
 }
 

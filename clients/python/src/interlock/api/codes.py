@@ -37,7 +37,9 @@ CODES: dict[str, Code] = {
     ),
     "CANCELLED": Code(499, False, "the caller cancelled the request; nothing was written"),
     "COMPUTE_MEMBER_DISCONNECTED": Code(
-        503, True, "the member's stream ended during a call; nothing was written, retry"
+        503,
+        True,
+        "the member's stream ended during a call, and the transition was not made: retry. With `properties.committedTransactionId`, what came before a processor with COMMIT_BEFORE_DISPATCH is stored",
     ),
     "CONDITION_TYPE_MISMATCH": Code(
         400, False, "an operand is not a valid value of any type the field has; check the model"
@@ -352,7 +354,7 @@ CODES: dict[str, Code] = {
     "WORKFLOW_FAILED": Code(
         400,
         False,
-        "a processor, a criterion or an engine limit failed the transition; nothing was written",
+        "a processor, a criterion or an engine limit failed the transition, which was not made. With `properties.committedTransactionId`, a processor with COMMIT_BEFORE_DISPATCH had committed what came before it: the entity `properties.entityId` is stored",
     ),
     "WORKFLOW_NOT_FOUND": Code(404, False, "the model has no imported workflow"),
     "WORKFLOW_SCHEMA_VERSION_UNSUPPORTED": Code(

@@ -1091,7 +1091,7 @@ class EntityCriteriaCalculationResponse(TypedDict):
     """What a member says it has done."""
 
     entityId: NotRequired[str | None]
-    """That of the request, or absent."""
+    """That of the request; it is not checked."""
     error: NotRequired[AnswerError | None]
     matches: NotRequired[bool | None]
     """Of a criterion."""
@@ -1203,7 +1203,7 @@ class EntityFunctionCalculationResponse(TypedDict):
     """What a member says it has done."""
 
     entityId: NotRequired[str | None]
-    """That of the request, or absent."""
+    """That of the request; it is not checked."""
     error: NotRequired[AnswerError | None]
     matches: NotRequired[bool | None]
     """Of a criterion."""
@@ -1524,7 +1524,7 @@ class EntityProcessorCalculationResponse(TypedDict):
     """What a member says it has done."""
 
     entityId: NotRequired[str | None]
-    """That of the request, or absent."""
+    """That of the request; it is not checked."""
     error: NotRequired[AnswerError | None]
     matches: NotRequired[bool | None]
     """Of a criterion."""
@@ -3272,6 +3272,11 @@ class Run(TypedDict):
     runId: str
     searchAttributes: dict[str, Any]
     signals: NotRequired[list[RunSignal]]
+    signalsOmitted: NotRequired[int]
+    """How many newer signals `signals` leaves out, which has at most 1,000 and about 4 MiB;
+    absent if
+    it has all.
+    """
     startedAt: NotRequired[str]
     startedBy: str
     """`caller`, `schedule`, `trigger`, `parent`, `transition` or `route`."""
@@ -3452,6 +3457,10 @@ class RunDefinitionGetResponseTrigger(TypedDict):
     consumerGroup: str
     lag: int
     """How many events have not started a run yet."""
+    missed: NotRequired[int]
+    """How many events were removed from the topic before they started a run; absent if none
+    were.
+    """
     mode: str
     """`shared`, `exclusive` or `key_shared`."""
     namespace: str
@@ -4122,8 +4131,8 @@ class TaskGetResponse(TypedDict):
 class TaskState(TypedDict):
     """One execution of an action."""
 
-    attempt: int
-    """The delivery, from 1; 0 before the first."""
+    attempt: NotRequired[int]
+    """The delivery, from 1; 0 before the first. Absent once the task has ended."""
     createdAt: str
     error: NotRequired[RunError]
     finishedAt: NotRequired[str]

@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * What a member says it has done.
  *
- * @param entityId That of the request, or absent.
+ * @param entityId That of the request; it is not checked.
  * @param matches Of a criterion.
  * @param resultKind Of a function.
  */
@@ -56,7 +56,7 @@ public record EntityCriteriaCalculationResponse(
 
         private Builder() {}
 
-        /** That of the request, or absent. */
+        /** That of the request; it is not checked. */
         public Builder entityId(String entityId) {
             this.entityId = entityId;
             return this;

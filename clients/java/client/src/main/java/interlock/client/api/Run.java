@@ -12,6 +12,8 @@ import org.jspecify.annotations.Nullable;
  *
  * @param compensated Of a saga that was undone: whether every compensation succeeded.
  * @param lastSequence The number of its newest event.
+ * @param signalsOmitted How many newer signals <code>signals</code> leaves out, which has at most 1,000 and about 4 MiB; absent if
+ * it has all.
  * @param startedBy <code>caller</code>, <code>schedule</code>, <code>trigger</code>, <code>parent</code>, <code>transition</code> or <code>route</code>.
  * @param status <code>pending</code>, <code>running</code>, <code>waiting</code>, <code>completed</code>, <code>failed</code>, <code>cancelled</code> or <code>timed_out</code>.
  */
@@ -34,6 +36,7 @@ public record Run(
         String runId,
         Map<String, Json> searchAttributes,
         @Nullable List<RunSignal> signals,
+        @Nullable Long signalsOmitted,
         @Nullable Instant startedAt,
         String startedBy,
         String status,

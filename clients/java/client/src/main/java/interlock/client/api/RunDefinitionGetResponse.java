@@ -64,6 +64,7 @@ public record RunDefinitionGetResponse(
      * @param active Whether it is not disabled.
      * @param batchSize How many events a run takes.
      * @param lag How many events have not started a run yet.
+     * @param missed How many events were removed from the topic before they started a run; absent if none were.
      * @param mode <code>shared</code>, <code>exclusive</code> or <code>key_shared</code>.
      * @param namespace Where the topic is.
      * @param position The sequence of the last event that has started a run.
@@ -73,6 +74,7 @@ public record RunDefinitionGetResponse(
             long batchSize,
             String consumerGroup,
             long lag,
+            @Nullable Long missed,
             String mode,
             String namespace,
             long position,

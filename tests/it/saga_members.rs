@@ -1,0 +1,203 @@
+//! Sagas whose connector is a member, and what becomes of calls that nobody waits for any more
+//! (`orchestration.md` 2.4).
+
+use interlock::event::EventType;
+use serde_json::{Value, json};
+
+use crate::support::{
+    Connection, Server, payload_of, request,
+    wait::{found, until},
+};
+
+const SHOP: &str = r#"connector "shop" { type = "member" }
+saga "order" {
+  step "a" {
+    action {
+      connector = "shop"
+      operation = "POST /a"
+    }
+    compensate {
+      connector = "shop"
+      operation = "POST /undo-a"
+    }
+  }
+  step "b" {
+    LIMIT
+    action {
+      connector = "shop"
+      operation = "POST /b"
+    }
+    compensate {
+      connector = "shop"
+      operation = "POST /undo-b"
+    }
+  }
+}
+"#;
+
+async fn applied(limit: &str) -> (Server, Connection) {
+    let server = Server::on_disk(&[]);
+    let connection = server.connect().await;
+    let text = SHOP.replace("LIMIT", limit);
+    let files = json!([{"path": "a.hcl", "text": text}]);
+    let apply = json!({"bundle": "shop", "files": files});
+    connection.ok("BundleApplyRequest", apply).await;
+    (server, connection)
+}
+
+async fn started(connection: &Connection) -> String {
+    let start = json!({"definition": "order", "input": {}, "waitMs": 0});
+    let started = connection.ok("RunStartRequest", start).await;
+    started["runId"].as_str().expect("an id").to_owned()
+}
+
+/// A member that serves the connector.
+struct Shop(Connection);
+
+impl Shop {
+    async fn join(server: &Server) -> Self {
+        let connection = server.connect().await;
+        let join = json!({"tags": ["connector:shop"]});
+        let join = request("CalculationMemberJoinEvent", "join", join);
+        connection.send(join).await;
+        connection.unasked().await.expect("a greeting");
+        Self(connection)
+    }
+
+    /// The next call: its operation, and the call.
+    async fn call(&self) -> (String, Value) {
+        loop {
+            let event = self.0.unasked().await.expect("the stream is open");
+            if event.kind == EventType::TaskCalculationRequest {
+                let task = payload_of(&event);
+                let operation = task["input"]["operation"].as_str().expect("a text");
+                return (operation.to_owned(), task);
+            }
+        }
+    }
+
+    async fn answer(&self, task: &Value) {
+        let answer =
+            json!({"requestId": task["requestId"], "outcome": "success", "output": {"n": 1}});
+        let answer = request("TaskCalculationResponse", &self.0.fresh_id(), answer);
+        self.0.send(answer).await;
+    }
+
+    /// Does the next calls, which are these.
+    async fn does(&self, operations: &[&str]) {
+        for expected in operations {
+            let (operation, task) = self.call().await;
+            assert_eq!(operation, *expected);
+            self.answer(&task).await;
+        }
+    }
+}
+
+/// The run as it is once it is undone.
+async fn undone(connection: &Connection, run: &str) -> Value {
+    let run = json!({"runId": run});
+    found("the saga is undone", async || {
+        let shown = connection.ok("RunGetRequest", run.clone()).await["run"].take();
+        (shown["compensated"] == true && shown["finishedAt"].is_string()).then_some(shown)
+    })
+    .await
+}
+
+/// Whether the call has been done is not known, and nobody is left who would say so.
+#[tokio::test]
+async fn a_call_that_every_member_lost_is_repeated_once_and_undone() {
+    let (server, connection) = applied("").await;
+    let run = started(&connection).await;
+    let first = Shop::join(&server).await;
+    first.does(&["POST /a"]).await;
+    let (operation, lost) = first.call().await;
+    assert_eq!(operation, "POST /b");
+    drop(first);
+    for _ in 0..3 {
+        let member = Shop::join(&server).await;
+        assert_eq!(member.call().await.0, "POST /b");
+        drop(member);
+    }
+    let member = Shop::join(&server).await;
+    // The step has failed, so what is certain is undone, and the call is repeated beside it.
+    let mut seen = Vec::new();
+    for _ in 0..3 {
+        let (operation, task) = member.call().await;
+        if operation == "POST /b" {
+            assert_eq!(task["idempotencyKey"], lost["idempotencyKey"]);
+        }
+        member.answer(&task).await;
+        seen.push(operation);
+    }
+    seen.sort();
+    assert_eq!(seen, ["POST /b", "POST /undo-a", "POST /undo-b"]);
+    let shown = undone(&connection, &run).await;
+    assert_eq!(shown["status"], "failed");
+}
+
+/// A member may be at work after the time limit of the step. Its call is repeated when it is gone.
+#[tokio::test]
+async fn a_call_that_hung_is_repeated_when_its_member_has_left() {
+    let (server, connection) = applied("timeout = \"1s\"").await;
+    let run = started(&connection).await;
+    let hung = Shop::join(&server).await;
+    hung.does(&["POST /a"]).await;
+    assert_eq!(hung.call().await.0, "POST /b");
+    hung.does(&["POST /undo-a"]).await;
+    let shown = found("it has ended", async || {
+        let run = json!({"runId": run});
+        let shown = connection.ok("RunGetRequest", run).await["run"].take();
+        shown["finishedAt"].is_string().then_some(shown)
+    })
+    .await;
+    assert_eq!(shown["compensated"], false, "whether b was done is unknown");
+    let other = Shop::join(&server).await;
+    drop(hung);
+    other.does(&["POST /b", "POST /undo-b"]).await;
+    undone(&connection, &run).await;
+}
+
+/// Nobody has taken the call, so nothing was done.
+#[tokio::test]
+async fn a_cancelled_call_that_nobody_has_taken_is_never_made() {
+    let (mut server, connection) = applied("").await;
+    let run = started(&connection).await;
+    let only = Shop::join(&server).await;
+    only.does(&["POST /a"]).await;
+    drop(only);
+    until("b waits", async || {
+        let shown = connection.ok("RunGetRequest", json!({"runId": run})).await;
+        shown["run"]["currentStep"] == "b"
+    })
+    .await;
+    let other = server.connect().await;
+    let cancelling = other.ok("RunCancelRequest", json!({"runId": run}));
+    let undoing = async {
+        until("a is being undone", async || {
+            let history = connection.ok("RunHistoryGetRequest", json!({"runId": run}));
+            let history = history.await["items"].take();
+            let mut events = history.as_array().expect("a list").iter();
+            events.any(|event| event["eventType"] == "compensation_started")
+        })
+        .await;
+        let member = Shop::join(&server).await;
+        member.does(&["POST /undo-a"]).await;
+        member
+    };
+    let (cancelled, member) = tokio::join!(cancelling, undoing);
+    assert_eq!(cancelled["status"], "cancelled");
+    undone(&connection, &run).await;
+    drop(member);
+    server.kill();
+    server.restart();
+    let connection = server.connect().await;
+    let member = Shop::join(&server).await;
+    // A later call shows that nothing came before it.
+    let next = started(&connection).await;
+    member.does(&["POST /a", "POST /b"]).await;
+    until("it has completed", async || {
+        let shown = connection.ok("RunGetRequest", json!({"runId": next})).await;
+        shown["run"]["status"] == "completed"
+    })
+    .await;
+}
