@@ -93,7 +93,8 @@ async function show() {
     validatorUrl: null,
     plugins: [answersAsTheyAre],
     requestInterceptor: (request) => {
-      if (request.headers?.Accept?.includes("text/event-stream")) request.userFetch = beginning;
+      const { accept } = request.headers ?? {};
+      if (accept?.includes("text/event-stream")) request.userFetch = beginning;
       return request;
     },
   });

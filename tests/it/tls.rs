@@ -193,9 +193,16 @@ async fn account<S>(stream: S) -> Result<(StatusCode, Value), hyper::Error>
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
 {
+    get(stream, "/api/account").await
+}
+
+async fn get<S>(stream: S, path: &str) -> Result<(StatusCode, Value), hyper::Error>
+where
+    S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
+{
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
     let connection = tokio::spawn(connection);
-    let request = Request::get("/api/account").header("host", "localhost");
+    let request = Request::get(path).header("host", "localhost");
     let request = request.body(Empty::<Bytes>::new()).expect("a request");
     let answer = sender.send_request(request).await?;
     let status = answer.status();
@@ -242,6 +249,10 @@ async fn both_doors_speak_tls_and_nothing_else() {
         (status, &reported_by_rest["userAccountInfo"]["userId"]),
         (StatusCode::OK, &reported)
     );
+    let stream = handshake(server.http, files.client(None), &["http/1.1"]);
+    let stream = stream.await.expect("TLS");
+    let (_, document) = get(stream, "/openapi.json").await.expect("an answer");
+    assert_eq!(document["servers"][0]["url"], "https://localhost/api");
     // Neither speaks the other's protocol, and no client is kept that speaks neither.
     for (address, protocol) in [(server.http, "h2"), (server.grpc, "http/1.1")] {
         let refused = handshake(address, files.client(None), &[protocol])
