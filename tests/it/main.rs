@@ -134,6 +134,7 @@ mod triggers;
 mod trusted_keys;
 mod turns;
 mod unique_keys;
+mod upgrades;
 mod warnings;
 mod wasm;
 mod workers;

@@ -108,15 +108,25 @@ impl Link {
         if let Self::Mysql(link) = self {
             return link.run(statement).await;
         }
+        self.read(statement).await
+    }
+
+    /// Executes a query of an author, which writes nothing. After a failure that leaves the
+    /// connection, it can be used again.
+    pub(super) async fn read(&mut self, statement: &Statement) -> Result<Done, Fault> {
         self.begin_reading().await?;
         let done = self.run(statement).await;
-        self.end_reading().await?;
+        if done.as_ref().err().is_none_or(Fault::leaves_link) {
+            // One that still only reads is of no use.
+            let ended = self.end_reading().await;
+            ended.map_err(|_| Fault::Gone("the connection cannot write again".to_owned()))?;
+        }
         done
     }
 
     /// Has what is executed write nothing. In `PostgreSQL` a query cannot, since it is executed
     /// within another one.
-    pub(super) async fn begin_reading(&mut self) -> Result<(), Fault> {
+    async fn begin_reading(&mut self) -> Result<(), Fault> {
         match self {
             Self::Sqlite(link) => link.control("PRAGMA query_only = ON").await,
             Self::Postgres(_) => Ok(()),
@@ -124,7 +134,7 @@ impl Link {
         }
     }
 
-    pub(super) async fn end_reading(&mut self) -> Result<(), Fault> {
+    async fn end_reading(&mut self) -> Result<(), Fault> {
         match self {
             Self::Sqlite(link) => link.control("PRAGMA query_only = OFF").await,
             Self::Postgres(_) => Ok(()),

@@ -172,25 +172,16 @@ impl Databases {
     }
 
     async fn tried(&self, plan: &Plan, compute: &Compute<'_>) -> Result<String, Fault> {
+        if self.needs_transaction(plan) {
+            return self.within_transaction(plan, compute).await;
+        }
         let mut link = self.link().await?;
         let done = match plan {
-            Plan::Write(write) if self.place.is_server() || write.needs_transaction() => {
-                return self.within_transaction(link, plan, compute).await;
+            // `WITH …` may begin a statement that writes.
+            Plan::Read(statement) if statement.is_foreign => link.read(statement).await.map(read),
+            Plan::Read(_) | Plan::Write(_) | Plan::Computed(_) => {
+                execute(&mut link, plan, compute).await
             }
-            Plan::Computed(_) => return self.within_transaction(link, plan, compute).await,
-            Plan::Read(statement) if statement.is_foreign => {
-                // `WITH …` may begin a statement that writes.
-                link.begin_reading().await?;
-                let done = execute(&mut link, plan, compute).await;
-                // One that still only reads is of no use.
-                if done.as_ref().err().is_none_or(Fault::leaves_link)
-                    && link.end_reading().await.is_ok()
-                {
-                    self.keep(link);
-                }
-                return done;
-            }
-            Plan::Read(_) | Plan::Write(_) => execute(&mut link, plan, compute).await,
         };
         if done.as_ref().err().is_none_or(Fault::leaves_link) {
             self.keep(link);
@@ -198,24 +189,26 @@ impl Databases {
         done
     }
 
+    fn needs_transaction(&self, plan: &Plan) -> bool {
+        match plan {
+            Plan::Read(_) => false,
+            Plan::Write(write) => {
+                self.place.is_server() || write.is_of_one || write.statements.len() > 1
+            }
+            Plan::Computed(_) => true,
+        }
+    }
+
     /// Executes a plan and commits it, or rolls back.
     async fn within_transaction(
         &self,
-        mut link: Link,
         plan: &Plan,
         compute: &Compute<'_>,
     ) -> Result<String, Fault> {
-        let begun = link.begin().await;
-        let done = match begun {
-            Ok(()) => match execute(&mut link, plan, compute).await {
-                Ok(done) => link.commit().await.map(|()| done),
-                Err(fault) => Err(fault),
-            },
-            Err(Fault::Busy) => {
-                self.keep(link);
-                return Err(Fault::Busy);
-            }
-            Err(fault) => return Err(fault),
+        let mut link = self.begun().await?;
+        let done = match execute(&mut link, plan, compute).await {
+            Ok(done) => link.commit().await.map(|()| done),
+            Err(fault) => Err(fault),
         };
         // Closing the connection rolls back, too.
         let is_usable = match &done {
@@ -226,6 +219,25 @@ impl Databases {
             self.keep(link);
         }
         done
+    }
+
+    /// A connection with an open transaction.
+    async fn begun(&self) -> Result<Link, Fault> {
+        loop {
+            let is_new = lock(&self.idle).is_empty();
+            let mut link = self.link().await?;
+            match link.begin().await {
+                Ok(()) => return Ok(link),
+                // One that was kept has ended since, and nothing was sent.
+                Err(Fault::Gone(_)) if !is_new => {}
+                Err(fault) => {
+                    if fault.leaves_link() {
+                        self.keep(link);
+                    }
+                    return Err(fault);
+                }
+            }
+        }
     }
 
     /// Executes statements together, and again while the database is locked.
@@ -276,12 +288,6 @@ impl Databases {
             old.extend(idle.drain(..count));
         }
         drop(old);
-    }
-}
-
-impl Write {
-    const fn needs_transaction(&self) -> bool {
-        self.is_of_one || self.statements.len() > 1
     }
 }
 

@@ -73,7 +73,7 @@ impl Databases {
         let select = select.map_err(|reason| refused(table, &reason))?;
         let mut pause = PAUSE_FIRST;
         let (link, mut rows) = loop {
-            match self.begun(&select).await {
+            match self.locked(&select).await {
                 Ok(begun) => break begun,
                 Err(Fault::Busy) => {
                     sleep(pause).await;
@@ -101,9 +101,8 @@ impl Databases {
         })
     }
 
-    async fn begun(&self, select: &Statement) -> Result<(Link, Vec<String>), Fault> {
-        let mut link = self.link().await?;
-        link.begin().await?;
+    async fn locked(&self, select: &Statement) -> Result<(Link, Vec<String>), Fault> {
+        let mut link = self.begun().await?;
         let rows = link.run(select).await?.rows.all;
         Ok((link, rows))
     }

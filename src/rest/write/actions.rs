@@ -1,7 +1,7 @@
 //! Actions.
 
 use super::super::parts::Parts;
-use super::{Written, begin, members, optional};
+use super::{Written, begin, in_namespace, listed, members};
 use crate::event::payload::{
     actions::{Deleted, Enabled, Item, Page, Registered},
     json,
@@ -20,20 +20,13 @@ pub(in crate::rest) fn register(parts: &Parts, id: &str) -> Written {
 }
 
 pub(in crate::rest) fn list(parts: &Parts, id: &str) -> Written {
-    let mut object = begin(id);
-    for name in ["cursor", "namespace"] {
-        object = optional(object, name, parts.query(name));
-    }
-    if let Some(limit) = parts.query_as::<i64>("limit", "a 64-bit integer")? {
-        object = object.number("limit", limit);
-    }
-    Ok(object.finish())
+    listed(parts, id, &["cursor", "namespace"])
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "the table asks for it")]
 pub(in crate::rest) fn one(parts: &Parts, id: &str) -> Written {
     let object = begin(id).text("name", parts.path("action"));
-    Ok(optional(object, "namespace", parts.query("namespace")).finish())
+    Ok(in_namespace(parts, object).finish())
 }
 
 pub(in crate::rest) fn enable(parts: &Parts, id: &str) -> Written {

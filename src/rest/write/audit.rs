@@ -1,7 +1,7 @@
 //! What happened to entities.
 
 use super::super::parts::Parts;
-use super::{Written, begin, optional};
+use super::{Written, begin, limited, optional};
 use crate::event::payload::{
     audit::{Finished, Page},
     json, text_list,
@@ -20,10 +20,7 @@ pub(in crate::rest) fn page(parts: &Parts, id: &str) -> Written {
     for name in ["fromUtcTime", "toUtcTime"] {
         object = optional(object, name, parts.instant(name)?);
     }
-    if let Some(limit) = parts.query_as::<i64>("limit", "a 64-bit integer")? {
-        object = object.number("limit", limit);
-    }
-    Ok(object.finish())
+    Ok(limited(parts, object)?.finish())
 }
 
 pub(in crate::rest) fn finished(parts: &Parts, id: &str) -> Written {

@@ -1,7 +1,7 @@
 //! Bundles and state machines.
 
 use super::super::parts::Parts;
-use super::{Written, bad, begin, begin_with, members, optional};
+use super::{Written, bad, begin, begin_with, in_namespace, listed, members, optional};
 use crate::event::payload::{
     Answer as _,
     answer::{json, write},
@@ -25,20 +25,13 @@ pub(in crate::rest) fn apply(parts: &Parts, id: &str) -> Written {
 }
 
 pub(in crate::rest) fn list(parts: &Parts, id: &str) -> Written {
-    let mut object = begin(id);
-    for name in ["cursor", "namespace"] {
-        object = optional(object, name, parts.query(name));
-    }
-    if let Some(limit) = parts.query_as::<i64>("limit", "a 64-bit integer")? {
-        object = object.number("limit", limit);
-    }
-    Ok(object.finish())
+    listed(parts, id, &["cursor", "namespace"])
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "the table asks for it")]
 pub(in crate::rest) fn one(parts: &Parts, id: &str) -> Written {
     let object = begin(id).text("bundle", parts.path("bundle"));
-    Ok(optional(object, "namespace", parts.query("namespace")).finish())
+    Ok(in_namespace(parts, object).finish())
 }
 
 pub(in crate::rest) fn applied(_: &Parts, answer: Success) -> Written {

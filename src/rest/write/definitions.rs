@@ -1,7 +1,7 @@
 //! Definitions of runs.
 
 use super::super::parts::Parts;
-use super::{Written, begin, begin_with, members};
+use super::{Written, begin, begin_with, in_namespace, listed, members};
 use crate::event::payload::{
     Answer as _,
     answer::{json, write},
@@ -13,7 +13,7 @@ use crate::operation::Success;
 pub(in crate::rest) fn document(parts: &Parts, id: &str) -> Written {
     let text = parts.text()?;
     let object = begin_with(id, text);
-    let object = super::optional(object, "namespace", parts.query("namespace"));
+    let object = in_namespace(parts, object);
     let is_object = text.trim_start().starts_with('{') && parts.json().is_ok();
     Ok(if is_object {
         object.raw("document", text)
@@ -24,21 +24,14 @@ pub(in crate::rest) fn document(parts: &Parts, id: &str) -> Written {
 }
 
 pub(in crate::rest) fn list(parts: &Parts, id: &str) -> Written {
-    let mut object = begin(id);
-    for name in ["kind", "cursor", "namespace"] {
-        object = super::optional(object, name, parts.query(name));
-    }
-    if let Some(limit) = parts.query_as::<i64>("limit", "a 64-bit integer")? {
-        object = object.number("limit", limit);
-    }
-    Ok(object.finish())
+    listed(parts, id, &["kind", "cursor", "namespace"])
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "the table asks for it")]
 pub(in crate::rest) fn one(parts: &Parts, id: &str) -> Written {
     let object = begin(id).text("name", parts.path("definition"));
     let object = super::optional(object, "version", parts.query("version"));
-    Ok(super::optional(object, "namespace", parts.query("namespace")).finish())
+    Ok(in_namespace(parts, object).finish())
 }
 
 pub(in crate::rest) fn enable(parts: &Parts, id: &str) -> Written {

@@ -1,10 +1,9 @@
 //! Files. The body of one is its content, and its version the `ETag`.
 
 use super::super::parts::Parts;
-use super::{Written, bad, begin, begin_with, optional};
+use super::{Written, bad, begin, begin_with, in_namespace, listed, optional};
 use crate::error::Failure;
 use crate::event::payload::{
-    Object,
     answer::json,
     files::{Deleted, File, Page, Written as Put},
 };
@@ -13,10 +12,6 @@ use crate::operation::Success;
 /// The path that the request names.
 fn path(parts: &Parts) -> String {
     format!("/{}", parts.path("path"))
-}
-
-fn in_namespace(parts: &Parts, object: Object) -> Object {
-    optional(object, "namespace", parts.query("namespace"))
 }
 
 pub(in crate::rest) fn put(parts: &Parts, id: &str) -> Written {
@@ -37,14 +32,7 @@ pub(in crate::rest) fn delete(parts: &Parts, id: &str) -> Written {
 }
 
 pub(in crate::rest) fn list(parts: &Parts, id: &str) -> Written {
-    let mut object = begin(id);
-    for name in ["prefix", "cursor", "namespace"] {
-        object = optional(object, name, parts.query(name));
-    }
-    if let Some(limit) = parts.query_as::<i64>("limit", "a 64-bit integer")? {
-        object = object.number("limit", limit);
-    }
-    Ok(object.finish())
+    listed(parts, id, &["prefix", "cursor", "namespace"])
 }
 
 /// What the headers expect to be there.

@@ -1,7 +1,7 @@
 //! Incidents.
 
 use super::super::parts::Parts;
-use super::{Written, begin, optional};
+use super::{Written, begin, listed};
 use crate::event::payload::{
     answer::json,
     incidents::{Closed, Page},
@@ -9,14 +9,7 @@ use crate::event::payload::{
 use crate::operation::Success;
 
 pub(in crate::rest) fn list(parts: &Parts, id: &str) -> Written {
-    let mut object = begin(id);
-    for name in ["kind", "cursor"] {
-        object = optional(object, name, parts.query(name));
-    }
-    if let Some(limit) = parts.query_as::<i64>("limit", "a 64-bit integer")? {
-        object = object.number("limit", limit);
-    }
-    Ok(object.finish())
+    listed(parts, id, &["kind", "cursor"])
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "the table asks for it")]

@@ -1,7 +1,7 @@
 //! Invocations of actions, and their tasks.
 
 use super::super::parts::Parts;
-use super::{Written, begin, members, optional};
+use super::{Written, begin, limited, members, optional};
 use crate::event::payload::{
     answer::json,
     invocations::{Got, Invoked, Page},
@@ -35,10 +35,7 @@ pub(in crate::rest) fn list(parts: &Parts, id: &str) -> Written {
     if statuses.peek().is_some() {
         object = object.raw("status", &text_list(statuses));
     }
-    if let Some(limit) = parts.query_as::<i64>("limit", "a 64-bit integer")? {
-        object = object.number("limit", limit);
-    }
-    Ok(object.finish())
+    Ok(limited(parts, object)?.finish())
 }
 
 pub(in crate::rest) fn invoked(_: &Parts, answer: Success) -> Written {

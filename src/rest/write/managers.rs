@@ -1,7 +1,7 @@
 //! Managers.
 
 use super::super::parts::Parts;
-use super::{Written, begin, begin_with, members, optional};
+use super::{Written, begin, begin_with, in_namespace, listed, members};
 use crate::error::Failure;
 use crate::event::payload::{
     Object,
@@ -10,24 +10,13 @@ use crate::event::payload::{
 };
 use crate::operation::Success;
 
-fn in_namespace(parts: &Parts, object: Object) -> Object {
-    optional(object, "namespace", parts.query("namespace"))
-}
-
 /// The body has the members.
 pub(in crate::rest) fn create(parts: &Parts, id: &str) -> Written {
     with_members(parts, begin_with(id, parts.text()?))
 }
 
 pub(in crate::rest) fn list(parts: &Parts, id: &str) -> Written {
-    let mut object = begin(id);
-    for name in ["status", "cursor", "namespace"] {
-        object = optional(object, name, parts.query(name));
-    }
-    if let Some(limit) = parts.query_as::<i64>("limit", "a 64-bit integer")? {
-        object = object.number("limit", limit);
-    }
-    Ok(object.finish())
+    listed(parts, id, &["status", "cursor", "namespace"])
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "the table asks for it")]

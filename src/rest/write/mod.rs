@@ -57,6 +57,28 @@ fn optional(object: Object, name: &str, value: Option<&str>) -> Object {
     }
 }
 
+/// The namespace that the query names, if it names one.
+fn in_namespace(parts: &Parts, object: Object) -> Object {
+    optional(object, "namespace", parts.query("namespace"))
+}
+
+/// A request for a page of a list, with these parameters of the query.
+fn listed(parts: &Parts, id: &str, names: &[&str]) -> Written {
+    let mut object = begin(id);
+    for name in names {
+        object = optional(object, name, parts.query(name));
+    }
+    Ok(limited(parts, object)?.finish())
+}
+
+/// The size of the page that the query asks for, if it does.
+fn limited(parts: &Parts, object: Object) -> Result<Object, Failure> {
+    Ok(match parts.query_as::<i64>("limit", "a 64-bit integer")? {
+        Some(limit) => object.number("limit", limit),
+        None => object,
+    })
+}
+
 /// The document that is the body; of XML it is the text.
 fn body_of<'a>(parts: &'a Parts, format: &str) -> Result<Cow<'a, str>, Failure> {
     Ok(if format == "XML" {

@@ -1,7 +1,7 @@
 //! Runs, their histories and plans.
 
 use super::super::{answer::Sent, parts::Parts};
-use super::{Written, bad, begin, members, optional};
+use super::{Written, bad, begin, in_namespace, limited, members, optional};
 use crate::error::Failure;
 use crate::event::payload::{
     Answer as _,
@@ -57,10 +57,7 @@ pub(in crate::rest) fn list(parts: &Parts, id: &str) -> Written {
             object = object.raw(name, &text_list(given));
         }
     }
-    if let Some(limit) = parts.query_as::<i64>("limit", "a 64-bit integer")? {
-        object = object.number("limit", limit);
-    }
-    Ok(object.finish())
+    Ok(limited(parts, object)?.finish())
 }
 
 pub(in crate::rest) fn history(parts: &Parts, id: &str) -> Written {
@@ -111,7 +108,7 @@ pub(in crate::rest) fn plan(parts: &Parts, id: &str) -> Written {
     let object = begin(id)
         .text("definition", parts.path("definition"))
         .text("plan", parts.path("plan"));
-    Ok(optional(object, "namespace", parts.query("namespace")).finish())
+    Ok(in_namespace(parts, object).finish())
 }
 
 pub(in crate::rest) fn started(_: &Parts, answer: Success) -> Written {

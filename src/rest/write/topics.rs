@@ -1,7 +1,7 @@
 //! Topics.
 
 use super::super::parts::Parts;
-use super::{Written, begin, begin_with, members, optional};
+use super::{Written, begin, begin_with, in_namespace, listed, members};
 use crate::event::payload::{
     Answer as _,
     answer::{json, write},
@@ -22,7 +22,7 @@ pub(in crate::rest) fn publish(parts: &Parts, id: &str) -> Written {
 
 pub(in crate::rest) fn one(parts: &Parts, id: &str) -> Written {
     let mut object = begin(id).text("topic", parts.path("topic"));
-    object = optional(object, "namespace", parts.query("namespace"));
+    object = in_namespace(parts, object);
     for name in ["fromSequence", "limit"] {
         if let Some(number) = parts.query_as::<i64>(name, "a 64-bit integer")? {
             object = object.number(name, number);
@@ -32,14 +32,7 @@ pub(in crate::rest) fn one(parts: &Parts, id: &str) -> Written {
 }
 
 pub(in crate::rest) fn list(parts: &Parts, id: &str) -> Written {
-    let mut object = begin(id);
-    for name in ["cursor", "namespace"] {
-        object = optional(object, name, parts.query(name));
-    }
-    if let Some(limit) = parts.query_as::<i64>("limit", "a 64-bit integer")? {
-        object = object.number("limit", limit);
-    }
-    Ok(object.finish())
+    listed(parts, id, &["cursor", "namespace"])
 }
 
 pub(in crate::rest) fn published(_: &Parts, answer: Success) -> Written {

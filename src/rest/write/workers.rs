@@ -1,7 +1,7 @@
 //! Workers, and the tasks that they pull.
 
 use super::super::parts::Parts;
-use super::{Written, begin, members, optional};
+use super::{Written, begin, in_namespace, listed, members, optional};
 use crate::event::payload::{
     json,
     workers::{Completed, Failed, Page, Registered, Standing, Taken, Touched, Worker},
@@ -17,18 +17,11 @@ pub(in crate::rest) fn of_worker(parts: &Parts, id: &str) -> Written {
 #[expect(clippy::unnecessary_wraps, reason = "the table asks for it")]
 pub(in crate::rest) fn one(parts: &Parts, id: &str) -> Written {
     let object = begin(id).text("workerId", parts.path("workerId"));
-    Ok(optional(object, "namespace", parts.query("namespace")).finish())
+    Ok(in_namespace(parts, object).finish())
 }
 
 pub(in crate::rest) fn list(parts: &Parts, id: &str) -> Written {
-    let mut object = begin(id);
-    for name in ["cursor", "namespace"] {
-        object = optional(object, name, parts.query(name));
-    }
-    if let Some(limit) = parts.query_as::<i64>("limit", "a 64-bit integer")? {
-        object = object.number("limit", limit);
-    }
-    Ok(object.finish())
+    listed(parts, id, &["cursor", "namespace"])
 }
 
 pub(in crate::rest) fn ask(parts: &Parts, id: &str) -> Written {

@@ -14,6 +14,7 @@ use super::{bring_up_to_date, failure::Trouble, server::Servers};
 use crate::storage::port::{
     CopyError, CopyMark, Kind, Migrate, OpenError, Row, Server, Table, Value,
 };
+use crate::storage::rows::copying::{names, select};
 
 const CREATE: &str = include_str!("sql/copying/create.sql");
 const DROP: &str = include_str!("sql/copying/drop.sql");
@@ -97,7 +98,8 @@ impl CopyEnd {
         after: Option<&[Value]>,
     ) -> BoxStream<'a, Result<Row, CopyError>> {
         let after = after.or_else(|| is_chain(table).then_some(FIRST));
-        let mut query = sqlx::query(AssertSqlSafe(select(table, after.is_some())));
+        let text = select(table, after.is_some(), |number| format!("${number}"));
+        let mut query = sqlx::query(AssertSqlSafe(text));
         for value in after.unwrap_or_default() {
             query = bound(query, value);
         }
@@ -227,32 +229,6 @@ async fn wait_until_unused(
 /// Whether it is the commits, of which each names the one that it follows.
 fn is_chain(table: &Table) -> bool {
     table.name == "commit"
-}
-
-/// Columns as they are written in a statement.
-fn names(columns: &[(&str, Kind)]) -> String {
-    let names: Vec<_> = columns
-        .iter()
-        .map(|(name, _)| format!("\"{name}\""))
-        .collect();
-    names.join(", ")
-}
-
-fn select(table: &Table, is_after: bool) -> String {
-    let key = names(table.key());
-    let after = if is_after {
-        let given: Vec<_> = (1..=table.key().len())
-            .map(|number| format!("${number}"))
-            .collect();
-        format!(" where ({key}) > ({})", given.join(", "))
-    } else {
-        String::new()
-    };
-    format!(
-        "select {} from \"{}\"{after} order by {key}",
-        names(table.columns),
-        table.name
-    )
 }
 
 type Query<'q> = sqlx::query::Query<'q, sqlx_postgres::Postgres, PgArguments>;

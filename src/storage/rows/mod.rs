@@ -1,6 +1,7 @@
 //! Rows as a database gives them, and what they mean: what the SQL databases share.
 
 mod columns;
+pub(in crate::storage) mod copying;
 mod failure;
 mod identity;
 mod job;

@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use super::{CHECKPOINT_PAGES, MIGRATIONS, backup, lock, make_file};
 use crate::storage::port::{CopyError, CopyMark, DatabaseLocation, Kind, Row, Table, Value};
+use crate::storage::rows::copying::{names, select};
 
 const CREATE: &str = include_str!("sql/copying/create.sql");
 const PUT: &str = include_str!("sql/copying/put.sql");
@@ -99,7 +100,8 @@ impl CopyEnd {
         table: &'static Table,
         after: Option<&[Value]>,
     ) -> BoxStream<'a, Result<Row, CopyError>> {
-        let mut query = sqlx::query(AssertSqlSafe(select(table, after.is_some())));
+        let text = select(table, after.is_some(), |_| "?".to_owned());
+        let mut query = sqlx::query(AssertSqlSafe(text));
         for value in after.unwrap_or_default() {
             query = bound(query, value);
         }
@@ -194,26 +196,6 @@ async fn check_version(path: &Path, connection: &mut SqliteConnection) -> Result
         return Err(CopyError::Old);
     }
     Ok(())
-}
-
-/// Columns as they are written in a statement.
-fn names(columns: &[(&str, Kind)]) -> String {
-    let names: Vec<_> = columns
-        .iter()
-        .map(|(name, _)| format!("\"{name}\""))
-        .collect();
-    names.join(", ")
-}
-
-fn select(table: &Table, is_after: bool) -> String {
-    let (all, key) = (names(table.columns), names(table.key()));
-    let after = if is_after {
-        let given = vec!["?"; table.key().len()].join(", ");
-        format!(" where ({key}) > ({given})")
-    } else {
-        String::new()
-    };
-    format!("select {all} from \"{}\"{after} order by {key}", table.name)
 }
 
 async fn insert(
