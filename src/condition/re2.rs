@@ -172,7 +172,12 @@ fn class<'p>(text: &'p str, out: &mut String) -> Result<&'p str, String> {
             rest = &rest[2..];
             continue;
         }
+        let is_property = matches!(named, Some('p' | 'P'));
         rest = character(rest, out);
+        // What has a name is no beginning of a range: a `-` after it is literal.
+        if is_property {
+            continue;
+        }
         // The last `-` of a class is literal.
         if let Some(after) = rest
             .strip_prefix('-')
@@ -285,6 +290,7 @@ mod tests {
             ("[[:a]", &["[", ":", "a"], &["b"]),
             (r"[\pL\p{Nd}]\PL\p{^Greek}", &["é1é", "٣.b"], &["é1α"]),
             (r"\p{Greek}", &["α"], &["a"]),
+            (r"[\pL\p{Nd}-_.]+", &["a-1_."], &[" "]),
         ] {
             let regex = compile(pattern).unwrap_or_else(|error| panic!("{pattern}: {error}"));
             for text in matches {

@@ -4,7 +4,9 @@ use std::{borrow::Cow, fmt::Write as _, sync::Arc, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request as HttpRequest, header};
+use http::{
+    HeaderMap, HeaderName, HeaderValue, Method, Request as HttpRequest, StatusCode, header,
+};
 use http_body_util::Full;
 use serde_json::value::RawValue;
 use tokio::time::{sleep, timeout};
@@ -77,6 +79,7 @@ impl Server {
         let call = self.prepared(request, idempotency_key);
         let call = call.map_err(CallFailed::failed)?;
         let (mut tries, mut pause) = (0, PAUSE_FIRST);
+        let mut was_lost = false;
         loop {
             tries += 1;
             let answer = timeout(limit, self.client.send(call.request())).await;
@@ -86,11 +89,24 @@ impl Server {
                 Err(_) => true,
             };
             if may_help && tries < self.attempts {
+                was_lost |= matches!(&answer, Ok(Err(Fault::Ended)) | Err(_));
                 sleep(pause).await;
                 pause = (pause * 2).min(PAUSE_MAX);
                 continue;
             }
-            return call.result(answer.map_err(|_| CallFailed::TimedOut(limit))?);
+            let is_settled = match &answer {
+                Ok(Ok(answer)) => is_certain(answer.status),
+                Ok(Err(_)) | Err(_) => false,
+            };
+            let result = answer.map_err(|_| CallFailed::TimedOut(limit));
+            let result = result.and_then(|answer| call.result(answer));
+            return match result {
+                // An earlier attempt may have been successful.
+                Err(failure) if was_lost && !is_settled => Err(CallFailed::Lost {
+                    message: failure.to_string(),
+                }),
+                result => result,
+            };
         }
     }
 
@@ -315,6 +331,9 @@ impl Prepared<'_> {
             } else {
                 format!("{operation} answered {code}")
             };
+            if !is_certain(answer.status) {
+                return Err(CallFailed::Unsure { message, output });
+            }
             return Err(CallFailed::Failed { message, output });
         }
         if answer.body.is_empty() {
@@ -333,6 +352,13 @@ impl Prepared<'_> {
         };
         Ok(quoted(text).into())
     }
+}
+
+/// Whether an answer says what became of the request: a server that fails or is busy does not know
+/// what it has done with an earlier attempt.
+fn is_certain(status: StatusCode) -> bool {
+    const BUSY: [StatusCode; 2] = [StatusCode::REQUEST_TIMEOUT, StatusCode::TOO_MANY_REQUESTS];
+    !status.is_server_error() && !BUSY.contains(&status)
 }
 
 /// The text of a body that is JSON, as it is. One with half a character (an unpaired surrogate) is

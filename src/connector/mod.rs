@@ -148,6 +148,13 @@ pub enum CallFailed {
         /// What the other system has answered: JSON.
         output: Option<Arc<str>>,
     },
+    /// The other system has failed itself, or is busy. It has refused the request, but does not
+    /// know what it has done with an earlier attempt.
+    #[error("{message}")]
+    Unsure {
+        message: String,
+        output: Option<Arc<str>>,
+    },
     /// The other system cannot be reached.
     #[error("{message}")]
     Unavailable { message: String },
@@ -173,7 +180,9 @@ impl CallFailed {
 
     const fn result(&self) -> ConnectorResult {
         match self {
-            Self::Failed { .. } | Self::Unusable { .. } => ConnectorResult::Failed,
+            Self::Failed { .. } | Self::Unsure { .. } | Self::Unusable { .. } => {
+                ConnectorResult::Failed
+            }
             Self::Unavailable { .. } | Self::Lost { .. } => ConnectorResult::Unavailable,
             Self::TimedOut(_) => ConnectorResult::TimedOut,
             Self::Cancelled => ConnectorResult::Cancelled,

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 
 use super::{
     arrival::{Answer, Ask, Effect, Problem, Reach, Task},
-    form::{Kind, Name},
+    form::{Kind, Name, Program},
     history::EventKind,
     machine::{Doing, Ending, Flow, Machine, Output},
     run::{Payload, Position, RunError, Status, StepResult, Then, Waiting},
@@ -537,6 +537,17 @@ impl<'w> Machine<'w> {
         } else {
             Flow::Stay
         })
+    }
+}
+
+impl Program {
+    /// Whether what a call of a saga has done is undone if the saga fails.
+    pub fn can_undo(&self, task: &Task) -> bool {
+        let Some(Purpose::Action(step)) = &task.purpose else {
+            return false;
+        };
+        let step = self.steps.get(step).map(|step| &step.kind);
+        matches!(step, Some(Kind::Saga(form)) if form.undo.is_some())
     }
 }
 

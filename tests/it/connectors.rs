@@ -111,7 +111,7 @@ pub(crate) fn json_of(came: Came) -> Value {
 /// The message of a failure.
 pub(crate) fn refused(came: Came) -> String {
     match came.expect_err("a failure") {
-        CallFailed::Failed { message, .. } => message,
+        CallFailed::Failed { message, .. } | CallFailed::Unsure { message, .. } => message,
         other @ (CallFailed::Unavailable { .. }
         | CallFailed::Lost { .. }
         | CallFailed::Unusable { .. }

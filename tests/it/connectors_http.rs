@@ -29,6 +29,7 @@ fn unavailable(came: Result<String, CallFailed>) -> String {
     match came.expect_err("a failure") {
         CallFailed::Unavailable { message } | CallFailed::Lost { message } => message,
         other @ (CallFailed::Failed { .. }
+        | CallFailed::Unsure { .. }
         | CallFailed::Unusable { .. }
         | CallFailed::TimedOut(_)
         | CallFailed::Cancelled) => panic!("{other:?}"),
@@ -188,6 +189,27 @@ async fn servers_that_break_off_are_unavailable_and_retries_have_the_same_key() 
     assert_eq!(other.seen().len(), 3);
     drop(outside);
     unavailable(caller.call(&once, charge()).await);
+}
+
+/// What a server says that fails is no proof that an earlier attempt had no effect.
+#[tokio::test]
+async fn an_attempt_that_was_lost_is_not_settled_by_a_server_that_fails() {
+    let outside = Outside::start().await;
+    let mut config = config(&outside);
+    config["retry"] = json!({"attempts": 2});
+    let (caller, stripe) = (Caller::new(), connector(config));
+    let line = "POST /charges";
+    outside.next(line, Behaviour::Close);
+    outside.next(line, Behaviour::Empty(503));
+    let lost = caller.call(&stripe, charge()).await;
+    assert!(matches!(lost, Err(CallFailed::Lost { .. })), "{lost:?}");
+    outside.next(line, Behaviour::Close);
+    outside.next(line, Behaviour::Empty(402));
+    let declined = caller.call(&stripe, charge()).await;
+    assert!(
+        matches!(declined, Err(CallFailed::Failed { .. })),
+        "{declined:?}"
+    );
 }
 
 #[tokio::test]

@@ -145,6 +145,25 @@ async fn a_value_selects_only_the_rows_that_have_it() {
         let done = call(&request).await.expect("done");
         assert_eq!(json_of(Ok(done))["affected"], count, "{filter}");
     }
+    // The types are those that the columns have now.
+    server.execute("CREATE TABLE shop.codes (id int, code int, bytes varbinary(9), at time)");
+    server.execute("INSERT INTO shop.codes VALUES (1, 5, 'abc', '00:00:00')");
+    let none = r#"{"operation":"DELETE","target":"codes","where":{"code":0}}"#;
+    assert_eq!(json_of(call(none).await)["affected"], 0);
+    server.execute("ALTER TABLE shop.codes MODIFY code varchar(9)");
+    server.execute("UPDATE shop.codes SET code = 'A1'");
+    for filter in [r#"{"code":0}"#, r#"{"bytes":0}"#, r#"{"at":"x"}"#] {
+        let none = format!(r#"{{"operation":"DELETE","target":"codes","where":{filter}}}"#);
+        assert_eq!(json_of(call(&none).await)["affected"], 0, "{filter}");
+    }
+    // No row has a key without a value.
+    let null =
+        r#"{"operation":"UPSERT","target":"codes","where":{"id":null},"payload":{"code":"B"}}"#;
+    for _ in 0..2 {
+        assert_eq!(json_of(call(null).await)["affected"], 1);
+    }
+    let codes = "SELECT group_concat(code ORDER BY code) FROM shop.codes";
+    assert_eq!(server.execute(codes), "A1,B,B");
     // Another row has that address, and is not overwritten.
     let taken = r#"{"operation":"UPSERT","target":"users","payload":{"id":5,"mail":"a"}}"#;
     assert!(refused(call(taken).await).contains("Duplicate"));

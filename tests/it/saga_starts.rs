@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::support::{
     PATIENCE, Rest, Server,
     outside::{Behaviour, Outside},
+    wait::found,
 };
 
 const SAGAS: &str = r#"connector "api" { type = "rest" }
@@ -103,6 +104,35 @@ async fn a_call_whose_answer_cannot_be_stored_is_undone() {
     assert!(
         seen.ends_with(&["POST /undo-two".to_owned(), "POST /undo-one".to_owned()]),
         "{seen:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_step_of_which_nobody_knows_whether_it_was_done_is_not_called_undone() {
+    let (server, outside) = applied().await;
+    outside.next("POST /two", Behaviour::Close);
+    outside.next("POST /two", Behaviour::Empty(503));
+    let line = [
+        "saga",
+        "start",
+        "quick",
+        r#"{"who":"me"}"#,
+        "--run-id",
+        "lost",
+    ];
+    let (code, out, _) = interlock(&server, &line).await;
+    assert_eq!(code, Some(1), "{out}");
+    let connection = server.connect().await;
+    let errors = found("the repetition is answered", async || {
+        let run = connection.ok("RunGetRequest", json!({"runId": "lost"}));
+        let run = run.await["run"].take();
+        let message = run["compensationErrors"][0]["message"].as_str()?.to_owned();
+        (run["compensated"] == false && message.contains("503")).then_some(message)
+    });
+    assert!(
+        errors
+            .await
+            .starts_with("it is not known whether the step was done")
     );
 }
 

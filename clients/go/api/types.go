@@ -172,8 +172,9 @@ type RunError struct {
 
 // TaskState: One execution of an action.
 type TaskState struct {
-	// The delivery, from 1; 0 before the first. Absent once the task has ended.
-	Attempt    *int64     `json:"attempt,omitempty"`
+	// The delivery that somebody has or had last, from 1; 0 before the first, and once the task has
+	// ended.
+	Attempt    int64      `json:"attempt"`
 	CreatedAt  time.Time  `json:"createdAt"`
 	Error      *RunError  `json:"error,omitempty"`
 	FinishedAt *time.Time `json:"finishedAt,omitempty"`

@@ -15,9 +15,7 @@ struct Listed {
     status: String,
     #[serde(default)]
     outcome: Option<String>,
-    /// Absent once it has ended.
-    #[serde(default)]
-    attempt: Option<u64>,
+    attempt: u64,
     #[serde(default)]
     run_id: Option<String>,
     created_at: String,
@@ -35,8 +33,7 @@ pub(super) fn table(tasks: &[Box<RawValue>]) -> Result<String, client::Error> {
             task.name,
             task.status,
             task.outcome.unwrap_or_default(),
-            task.attempt
-                .map_or_else(String::new, |attempt| attempt.to_string()),
+            task.attempt.to_string(),
             task.run_id.unwrap_or_default(),
             task.created_at,
         ]);

@@ -10,7 +10,7 @@ use super::{
     held::{Ending, NotYours, Out, Phase},
     lanes::Capability,
     pool::{Pool, YEAR},
-    spec::{End, GivenUp, Reported},
+    spec::{End, GivenUp, Reported, TaskKind},
     used::is_to_be_delivered,
     worker::{Channel, Sent, Worker},
 };
@@ -22,7 +22,7 @@ use crate::program::Answer;
 const CONFLICTS_MAX: u32 = 10;
 
 /// The code of a task that no member or worker can do.
-const NO_MEMBER: &str = "NO_COMPUTE_MEMBER_FOR_TAG";
+pub const NO_MEMBER: &str = "NO_COMPUTE_MEMBER_FOR_TAG";
 
 /// The code of a task whose members or workers were lost.
 const DISCONNECTED: &str = "COMPUTE_MEMBER_DISCONNECTED";
@@ -73,7 +73,10 @@ impl Pool {
         let Some(out) = self.take_back(id) else {
             return;
         };
-        self.unanswered(id, out);
+        self.unanswered(desk, id, out);
+        if let Some(held) = self.tasks.get_mut(id) {
+            held.was_lost = true;
+        }
         self.discard(desk, id);
         if self.may_retry(id).is_some() {
             self.keep(desk, id, None);
@@ -112,8 +115,26 @@ impl Pool {
             self.pause(desk, id, counted);
             return;
         }
+        if matches!(
+            verdict,
+            Verdict::Failed {
+                retryable: true,
+                ..
+            }
+        ) && self.may_be_done(id)
+        {
+            let message = "a member that had the call was lost, and others could not do it";
+            self.report(desk, id, by_engine(DISCONNECTED, message), false);
+            return;
+        }
         let keeps_writes = matches!(verdict, Verdict::Outcome { .. });
         self.report(desk, id, verdict.into(), keeps_writes);
+    }
+
+    /// Whether a call of a saga may have been done by a member that is gone.
+    fn may_be_done(&self, id: &str) -> bool {
+        let held = self.tasks.get(id);
+        held.is_some_and(|held| held.was_lost && held.kind == TaskKind::Connector)
     }
 
     /// Delivers a task again after its pause.
@@ -157,7 +178,7 @@ impl Pool {
             }
             Phase::Out(out) => {
                 self.take_back(id);
-                self.unanswered(id, out);
+                self.unanswered(desk, id, out);
                 self.report(desk, id, Answer::Deadline, false);
                 self.refill(desk, out.worker);
             }
@@ -215,7 +236,7 @@ impl Pool {
         let out = self.take_back(&id);
         if let Some(out) = out {
             self.discard(desk, &id);
-            self.unanswered(&id, out);
+            self.unanswered(desk, &id, out);
             self.cancel_delivery(&id, out, reason);
         }
         self.forget(desk, &id);
@@ -345,6 +366,7 @@ impl Pool {
         let Phase::Reporting(out) = held.phase else {
             return;
         };
+        let held_last = held.last;
         match (reported, out) {
             // The worker that asked for it has the task as before.
             (None, Some(out)) => {
@@ -382,7 +404,12 @@ impl Pool {
                 {
                     stream.calls.remove(&call);
                 }
+                // Its worker may have left while its end was being stored.
+                let has_left = held_last.is_some_and(|last| !self.workers.contains_key(&last));
                 self.forget(desk, id);
+                if has_left {
+                    self.has_left(desk, Arc::clone(id));
+                }
             }
         }
         if let Some(out) = out {

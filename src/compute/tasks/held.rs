@@ -48,6 +48,8 @@ pub(super) struct Held {
     pub(super) keeping: Option<Keeping>,
     pub(super) phase: Phase,
     pub(super) timer: Option<Timer>,
+    /// Whether a delivery was lost with its worker, which may have done it.
+    pub(super) was_lost: bool,
     /// The worker that had it last.
     pub(super) last: Option<u64>,
     pub(super) progress: Option<Arc<str>>,
@@ -158,6 +160,7 @@ impl Held {
             conflicts: used.conflicts,
             waited: used.waited(),
             waits_since: None,
+            was_lost: false,
             kept: used,
             keeping: None,
             phase: Phase::Paused,

@@ -39,6 +39,7 @@ use crate::clock::Clock;
 use crate::id::Tenant;
 
 pub use answer::{Answered, Verdict, is_allowed, of_processor};
+pub use ends::NO_MEMBER;
 pub use held::TaskView;
 pub use lease::Lease;
 pub use member::{Form, TaskMembership};

@@ -441,13 +441,21 @@ impl Pool {
     }
 
     /// Remembers that a delivery to a member ended without an answer.
-    pub(super) fn unanswered(&mut self, id: &Arc<str>, out: Out) {
+    pub(super) fn unanswered(&mut self, desk: &Desk, id: &Arc<str>, out: Out) {
         let attempt = self.tasks.get(id).map_or(0, |held| held.attempt);
         if let (Some(call), Some(worker)) = (out.call, self.workers.get_mut(&out.worker))
             && let Channel::Stream(stream) = &mut worker.channel
+            && let Some(forgotten) = stream.end(call, id, attempt)
+            && !self.tasks.contains_key(&forgotten)
         {
-            stream.end(call, id, attempt);
+            self.has_left(desk, forgotten);
         }
+    }
+
+    /// Says that nobody who had a task will answer for it.
+    pub(super) fn has_left(&self, desk: &Desk, task: Arc<str>) {
+        let tenant = self.tenant();
+        desk.job(Job::Left { tenant, task });
     }
 
     /// Adds a worker.
@@ -479,14 +487,9 @@ impl Pool {
             ..
         }) = self.workers.remove(&number)
         {
-            for task in stream
-                .unanswered()
-                .filter(|task| !self.tasks.contains_key(*task))
-            {
-                desk.job(Job::Left {
-                    tenant: self.tenant(),
-                    task: Arc::clone(task),
-                });
+            let tasks = stream.unanswered();
+            for task in tasks.filter(|task| !self.tasks.contains_key(*task)) {
+                self.has_left(desk, Arc::clone(task));
             }
         }
         self.accepted.leave(number);

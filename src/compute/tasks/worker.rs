@@ -137,13 +137,14 @@ impl Stream {
         }
     }
 
-    /// Remembers a delivery that ended without an answer.
-    pub(super) fn end(&mut self, call: CallId, task: &Arc<str>, attempt: u32) {
+    /// Remembers a delivery that ended without an answer; the task of the one that is forgotten
+    /// for it, of which no answer is understood any more.
+    pub(super) fn end(&mut self, call: CallId, task: &Arc<str>, attempt: u32) -> Option<Arc<str>> {
         self.calls.remove(&call);
-        if self.ended.len() == ENDED_MAX {
-            self.ended.pop_front();
-        }
+        let is_full = self.ended.len() == ENDED_MAX;
+        let oldest = is_full.then(|| self.ended.pop_front()).flatten();
         self.ended.push_back((call, Arc::clone(task), attempt));
+        oldest.map(|(_, task, _)| task)
     }
 
     /// The tasks of deliveries that ended without an answer.

@@ -37,6 +37,8 @@ pub(super) enum Fault {
     Busy,
     /// The database refuses it.
     Refused(String),
+    /// The same, since another row has the key.
+    Taken(String),
     /// The result has too many rows or bytes. Some of it may still be on its way, so the connection
     /// is of no further use.
     TooLarge,
@@ -50,7 +52,7 @@ impl Fault {
     /// Whether the connection can be used again.
     pub(super) const fn leaves_link(&self) -> bool {
         match self {
-            Self::Busy | Self::Refused(_) => true,
+            Self::Busy | Self::Refused(_) | Self::Taken(_) => true,
             Self::TooLarge | Self::Gone(_) | Self::Unsettled(_) => false,
         }
     }
@@ -145,9 +147,11 @@ impl Link {
     pub(super) async fn commit(&mut self) -> Result<(), Fault> {
         self.control("COMMIT").await.map_err(|fault| match fault {
             Fault::Gone(reason) => Fault::Unsettled(reason),
-            fault @ (Fault::Busy | Fault::Refused(_) | Fault::TooLarge | Fault::Unsettled(_)) => {
-                fault
-            }
+            fault @ (Fault::Busy
+            | Fault::Refused(_)
+            | Fault::Taken(_)
+            | Fault::TooLarge
+            | Fault::Unsettled(_)) => fault,
         })
     }
 

@@ -159,9 +159,12 @@ impl Databases {
         let plan =
             Plan::of(request, self.place.dialect()).map_err(|reason| named(request, &reason))?;
         let mut pause = PAUSE_FIRST;
+        let mut was_taken = false;
         loop {
             match self.tried(&plan, compute).await {
                 Ok(result) => return Ok(result.into()),
+                // It may have been inserted since it was looked for.
+                Err(Fault::Taken(_)) if plan.is_either() && !was_taken => was_taken = true,
                 Err(Fault::Busy) => {
                     sleep(pause).await;
                     pause = (pause * 2).min(PAUSE_MAX);
@@ -307,7 +310,7 @@ fn described(request: &Request<'_>, reason: &str) -> String {
 
 fn failed(request: &Request<'_>, fault: Fault) -> CallFailed {
     match fault {
-        Fault::Refused(reason) => named(request, &reason),
+        Fault::Refused(reason) | Fault::Taken(reason) => named(request, &reason),
         Fault::TooLarge => named(request, &too_large()),
         // It is undone rather than left or done twice.
         Fault::Unsettled(reason) => CallFailed::Unusable {

@@ -4,7 +4,7 @@
 //! equal to every text without a digit at its beginning. So a value that is compared with a column
 //! is made one of the type of the column before.
 
-use std::{collections::HashMap, fmt::Write as _, time::Duration};
+use std::{collections::HashMap, fmt::Write as _};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use chrono::{DateTime, NaiveDate, NaiveDateTime, SecondsFormat, Utc};
@@ -17,8 +17,6 @@ use sqlx::{
 use sqlx_mysql::{
     MySql, MySqlConnectOptions, MySqlConnection, MySqlRow, MySqlSslMode, types::MySqlTime,
 };
-
-use tokio::time::Instant;
 
 use super::{
     link::{Done, Fault, Rows},
@@ -34,12 +32,6 @@ use crate::expr::quoted;
 const DECIMAL_DIGITS: usize = 65;
 const DECIMAL_SCALE: usize = 30;
 
-/// How long the types of a table's columns are taken as known.
-const TYPES_KNOWN_FOR: Duration = Duration::from_secs(10);
-
-/// How many tables a connection knows the types of.
-const TABLES_KNOWN_MAX: usize = 64;
-
 /// The types of the columns of a table; without a schema, of the one that is connected to.
 const TYPES: &str = "SELECT CAST(column_name AS CHAR), CAST(data_type AS CHAR) \
      FROM information_schema.columns \
@@ -47,26 +39,22 @@ const TYPES: &str = "SELECT CAST(column_name AS CHAR), CAST(data_type AS CHAR) \
 
 /// A connection.
 #[derive(Debug)]
-pub(super) struct Link {
-    connection: MySqlConnection,
-    tables: HashMap<Box<str>, Table>,
-}
+pub(super) struct Link(MySqlConnection);
 
-/// What is known of a table.
-#[derive(Debug)]
-struct Table {
-    read: Instant,
-    /// By names in lower case.
-    columns: HashMap<String, Column>,
-}
+/// The columns of a table, by names in lower case.
+type Columns = HashMap<String, Column>;
 
 /// The type of a column, as far as it matters for values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Column {
     Number,
     Text,
+    /// Bytes, with which a number is compared as with a text.
+    Bytes,
     /// A date with a time.
     Time,
+    /// A date, or a time of the clock.
+    DateOrClock,
     Other,
 }
 
@@ -74,10 +62,12 @@ impl Column {
     fn of(kind: &str) -> Self {
         match kind {
             "tinyint" | "smallint" | "mediumint" | "int" | "bigint" | "decimal" | "float"
-            | "double" | "year" => Self::Number,
+            | "double" | "year" | "bit" => Self::Number,
             "char" | "varchar" | "tinytext" | "text" | "mediumtext" | "longtext" | "enum"
             | "set" => Self::Text,
+            "binary" | "varbinary" | "tinyblob" | "blob" | "mediumblob" | "longblob" => Self::Bytes,
             "datetime" | "timestamp" => Self::Time,
+            "date" | "time" => Self::DateOrClock,
             _ => Self::Other,
         }
     }
@@ -105,29 +95,16 @@ impl Link {
         if let Some(authorities) = security.authorities() {
             options = options.ssl_ca_from_pem(authorities.into());
         }
-        let connection = options.connect().await.map_err(fault)?;
-        Ok(Self {
-            connection,
-            tables: HashMap::new(),
-        })
+        options.connect().await.map(Self).map_err(fault)
     }
 
-    /// The statement with values of the types of their columns.
+    /// The statement with values of the types of their columns, as they are now: a table that was
+    /// altered since would be written otherwise than it is meant.
     async fn typed(&mut self, statement: &Statement) -> Result<Option<Statement>, Fault> {
         let Some(name) = statement.table_of_values() else {
             return Ok(None);
         };
-        let is_known = |table: &Table| table.read.elapsed() < TYPES_KNOWN_FOR;
-        if !self.tables.get(name).is_some_and(is_known) {
-            if self.tables.len() >= TABLES_KNOWN_MAX {
-                self.tables.clear();
-            }
-            let table = self.read_types(name).await?;
-            self.tables.insert(name.into(), table);
-        }
-        let Some(table) = self.tables.get(name) else {
-            return Ok(None);
-        };
+        let columns = self.columns(name).await?;
         let mut typed = statement.clone();
         typed.map_values(|what, value| {
             let (name, is_compared) = match what {
@@ -135,34 +112,30 @@ impl Link {
                 Use::Stored(name) => (name, false),
                 Use::Other => return None,
             };
-            let column = table.columns.get(&name.to_lowercase())?;
+            let column = columns.get(&name.to_lowercase())?;
             value_for(*column, is_compared, value)
         });
         Ok(Some(typed))
     }
 
-    async fn read_types(&mut self, name: &str) -> Result<Table, Fault> {
+    async fn columns(&mut self, name: &str) -> Result<Columns, Fault> {
         let (schema, table) = name
             .split_once('.')
             .map_or((None, name), |(schema, table)| (Some(schema), table));
         let query = sqlx::query_as(TYPES).bind(schema).bind(table);
-        let found: Vec<(String, String)> =
-            query.fetch_all(&mut self.connection).await.map_err(fault)?;
+        let found: Vec<(String, String)> = query.fetch_all(&mut self.0).await.map_err(fault)?;
         let columns = found.into_iter();
         let columns = columns.map(|(name, kind)| (name.to_lowercase(), Column::of(&kind)));
-        Ok(Table {
-            read: Instant::now(),
-            columns: columns.collect(),
-        })
+        Ok(columns.collect())
     }
 
     pub(super) async fn control(&mut self, text: &'static str) -> Result<(), Fault> {
-        let done = sqlx::raw_sql(text).execute(&mut self.connection).await;
+        let done = sqlx::raw_sql(text).execute(&mut self.0).await;
         done.map(|_| ()).map_err(fault)
     }
 
     pub(super) async fn is_alive(&mut self) -> bool {
-        self.connection.ping().await.is_ok()
+        self.0.ping().await.is_ok()
     }
 
     pub(super) async fn run(&mut self, statement: &Statement) -> Result<Done, Fault> {
@@ -185,7 +158,7 @@ impl Link {
             };
         }
         if statement.kind != Kind::Rows {
-            let done = query.execute(&mut self.connection).await.map_err(fault)?;
+            let done = query.execute(&mut self.0).await.map_err(fault)?;
             let id = i64::try_from(done.last_insert_id()).ok();
             return Ok(Done {
                 rows: Rows::default(),
@@ -194,7 +167,7 @@ impl Link {
             });
         }
         let mut rows = Rows::default();
-        let mut found = self.connection.fetch(query);
+        let mut found = self.0.fetch(query);
         while let Some(row) = found.try_next().await.map_err(fault)? {
             let row = json(&row).map_err(fault)?;
             rows.push(row.ok_or(Fault::TooLarge)?)?;
@@ -212,15 +185,29 @@ fn value_for(column: Column, is_compared: bool, value: &Value) -> Option<Value> 
         (Column::Text, Value::Bool(truth)) => {
             Some(Value::Text(u8::from(*truth).to_string().into()))
         }
-        (Column::Text, Value::Int(_) | Value::Decimal(_)) => value.text().map(into_text),
+        (Column::Text | Column::Bytes, Value::Int(_) | Value::Decimal(_)) => {
+            value.text().map(into_text)
+        }
         (Column::Number, Value::Text(text)) => match Number::parse(text) {
             Some(_) => Some(Value::of(text)),
             // Nothing is equal to null.
             None => is_compared.then_some(Value::Null),
         },
+        (Column::Time | Column::DateOrClock, Value::Text(text))
+            if is_compared && !is_like_time(text) =>
+        {
+            Some(Value::Null)
+        }
         (Column::Time, Value::Text(text)) => in_utc(text).map(into_text),
         _ => None,
     }
+}
+
+/// Whether a text can be a time. The database reads any other one as midnight.
+fn is_like_time(text: &str) -> bool {
+    let is_of_time = |next: char| next.is_ascii_digit() || "-+:. TZ".contains(next);
+    text.starts_with(|next: char| next.is_ascii_digit() || next == '-')
+        && text.chars().all(is_of_time)
 }
 
 fn into_text(text: String) -> Value {
@@ -366,6 +353,8 @@ fn clock_time(time: MySqlTime) -> String {
 fn fault(error: sqlx::Error) -> Fault {
     /// Deadlocks, and locks that were waited for too long.
     const TO_REPEAT: [u16; 2] = [1205, 1213];
+    /// Another row has the value of a unique key.
+    const TAKEN: u16 = 1062;
     /// Unknown users and databases, too many connections, and the server's shutdown.
     const GONE: [u16; 5] = [1040, 1044, 1045, 1049, 1053];
     // It is of a value that has no text, such as a date without a month.
@@ -383,6 +372,9 @@ fn fault(error: sqlx::Error) -> Fault {
         .map_or(0, sqlx_mysql::MySqlDatabaseError::number);
     if TO_REPEAT.contains(&number) {
         return Fault::Busy;
+    }
+    if number == TAKEN {
+        return Fault::Taken(refused.message().to_owned());
     }
     if GONE.contains(&number) {
         return Fault::Gone(refused.message().to_owned());
@@ -426,5 +418,11 @@ mod tests {
         let plain = Value::Text("2026-11-23 10:00:00".into());
         assert_eq!(compared(Column::Time, "\"2026-11-23 10:00:00\""), plain);
         assert_eq!(value_for(Column::Number, false, &plain), None);
+        assert_eq!(compared(Column::Bytes, "0"), Value::Text("0".into()));
+        for midnight in ["\"\"", "\"x\"", "\"3; x\""] {
+            assert_eq!(compared(Column::DateOrClock, midnight), Value::Null);
+        }
+        let clock = compared(Column::DateOrClock, "\"-09:05:00.5\"");
+        assert_eq!(clock, Value::Text("-09:05:00.5".into()));
     }
 }

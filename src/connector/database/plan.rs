@@ -76,6 +76,17 @@ enum Assigned {
 }
 
 impl Plan {
+    /// Whether it inserts what it has not found.
+    pub(super) const fn is_either(&self) -> bool {
+        matches!(
+            self,
+            Self::Write(Write {
+                is_either: true,
+                ..
+            })
+        )
+    }
+
     pub(super) fn of(request: &Request<'_>, dialect: Dialect) -> Result<Self, String> {
         let operation = request.operation.trim().to_ascii_uppercase();
         let (word, count) = match operation.rsplit_once('_') {
@@ -244,7 +255,9 @@ fn upsert(request: &Request<'_>, dialect: Dialect) -> Result<Plan, String> {
     // A row that is all key is set to itself, so that it is returned.
     let is_set = |name: &str| is_all_key || !keys.iter().any(|key| key == name);
     let mut insert = inserted(table, &row, dialect)?;
-    if dialect == Dialect::Mysql {
+    let has_key = |name: &String| row.get(name).is_some_and(|value| value.get() != "null");
+    // No row has a key without a value.
+    if dialect == Dialect::Mysql && keys.iter().all(has_key) {
         // It cannot name the key whose row is updated, and would update that of any other one.
         let mut update = Statement::new(dialect);
         update.sql("UPDATE ").table(table)?;
@@ -264,6 +277,13 @@ fn upsert(request: &Request<'_>, dialect: Dialect) -> Result<Plan, String> {
             statements: vec![returning(update), returning(insert)],
             is_of_one: false,
             is_either: true,
+        }));
+    }
+    if dialect == Dialect::Mysql {
+        return Ok(Plan::Write(Write {
+            statements: vec![returning(insert)],
+            is_of_one: false,
+            is_either: false,
         }));
     }
     let mut sign = " ON CONFLICT (";

@@ -149,7 +149,7 @@ fn parts(text: &str, dialect: Dialect) -> Result<Vec<Part<'_>>, String> {
                 return Err("`query` must have parameters of the form `:name` only".to_owned());
             }
             _ => {
-                at += 1;
+                at += rest.chars().next().map_or(1, char::len_utf8);
                 continue;
             }
         };
@@ -302,6 +302,14 @@ mod tests {
         assert!(read("SELECT '\\'; DELETE FROM t; '", Dialect::Postgres).is_err());
         assert!(read("SELECT '\\'; DELETE FROM t; '", Dialect::Sqlite).is_err());
         assert!(read("(SELECT 1);", Dialect::Sqlite).is_ok());
+        for dialect in [Dialect::Sqlite, Dialect::Postgres, Dialect::Mysql] {
+            let (found, _) =
+                read("SELECT 日本 AS größe FROM t WHERE é = :id", dialect).expect("one");
+            assert!(
+                found.starts_with("SELECT 日本 AS größe FROM t WHERE é = "),
+                "{found}"
+            );
+        }
         for accepted in [
             " with a as (select 1) select * from a",
             "SELECT replace(a, 'delete', 'x'), t.update, `into` FROM t FOR UPDATE",

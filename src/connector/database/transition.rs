@@ -46,7 +46,7 @@ fn refused(table: &str, reason: &str) -> CallFailed {
 
 fn fault_of(table: &str, fault: Fault) -> CallFailed {
     match fault {
-        Fault::Refused(reason) => refused(table, &reason),
+        Fault::Refused(reason) | Fault::Taken(reason) => refused(table, &reason),
         Fault::TooLarge => refused(table, &too_large()),
         Fault::Gone(reason) => CallFailed::Unavailable {
             message: format!("{table}: {reason}"),

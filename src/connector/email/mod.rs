@@ -150,7 +150,16 @@ impl Server {
         let answer = connection
             .send(message.envelope(), &message.formatted())
             .await;
-        let answer = answer.map_err(|error| failure(&error))?;
+        let answer = answer.map_err(|error| {
+            let failure = failure(&error);
+            if error.status().is_some() {
+                return failure;
+            }
+            // It may have been accepted; the copy of a repetition has the same identifier.
+            CallFailed::Lost {
+                message: failure.to_string(),
+            }
+        })?;
         // It has been accepted, whatever the server says to this.
         let _ = connection.quit().await;
         Ok(answer.message().collect::<Vec<_>>().join(" "))

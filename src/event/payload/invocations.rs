@@ -88,9 +88,9 @@ pub struct Task {
     pub output: Option<RawJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Fault>,
-    /// The delivery, from 1; 0 before the first. Absent once the task has ended.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub attempt: Option<u32>,
+    /// The delivery that somebody has or had last, from 1; 0 before the first, and once the task has
+    /// ended.
+    pub attempt: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

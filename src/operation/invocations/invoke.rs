@@ -125,7 +125,7 @@ impl InvokeAction {
             input: RawJson::trusted(Arc::clone(&self.invoke.input)),
             output: None,
             error: None,
-            attempt: Some(0),
+            attempt: 0,
             run_id: None,
             step: None,
             taken_by: None,

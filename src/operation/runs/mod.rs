@@ -23,7 +23,7 @@ use crate::event::payload::{
     sagas,
 };
 use crate::operation::Context;
-use crate::program::{HistoryEvent, Then, Waiting as WaitsFor};
+use crate::program::{HistoryEvent, Purpose, Then, Waiting as WaitsFor};
 use crate::runtime::runs::{RunDetails, Shown};
 
 pub(super) use cancel::CancelRun;
@@ -84,6 +84,15 @@ impl From<Shown> for Run {
             step: error.step.to_string(),
             message: error.message.to_string(),
         });
+        // Nobody has said yet how their calls ended.
+        let open = saga.iter().flat_map(|_| run.given_up());
+        let open = open.filter_map(|task| match &task.purpose {
+            Some(Purpose::Action(step)) => Some(CompensationFault {
+                step: step.to_string(),
+                message: "it is not known yet whether the step was done".to_owned(),
+            }),
+            Some(Purpose::Undo(_) | Purpose::OnComplete | Purpose::OnFailure) | None => None,
+        });
         let attributes = run.attributes.iter();
         let attributes =
             attributes.map(|(name, json)| (name.to_string(), RawJson::trusted(&**json)));
@@ -118,7 +127,7 @@ impl From<Shown> for Run {
             finished_at: run.ended.map(AsText),
             last_sequence: run.sequence,
             compensated: saga.map(|saga| saga.is_compensated()),
-            compensation_errors: errors.collect(),
+            compensation_errors: errors.chain(open).collect(),
             saga: None,
         }
     }

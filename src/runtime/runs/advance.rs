@@ -192,8 +192,8 @@ impl Runtime {
                     if let Ok(child) = self.find_run(&by.tenant, &run).await {
                         queue.push_back((child, Arrival::Cancel { reason }));
                     }
-                } else if let Some(followed) = followed(&stored.name, &program, effect) {
-                    arrived.effects.push((state.run.id.clone(), followed));
+                } else if let Some(next) = followed(&stored.name, &program, effect, is_elsewhere) {
+                    arrived.effects.push((state.run.id.clone(), next));
                 }
             }
             self.0.parsed.keep(run, &text, Arc::new(state));
@@ -276,10 +276,16 @@ pub(super) struct Turned {
 }
 
 /// What follows the commit; none if who looks at the run after it finds it.
-fn followed(name: &RunName, program: &Arc<Program>, effect: Effect) -> Option<Followed> {
+fn followed(
+    name: &RunName,
+    program: &Arc<Program>,
+    effect: Effect,
+    is_elsewhere: bool,
+) -> Option<Followed> {
     match effect {
         Effect::CancelChild { .. } => None,
-        Effect::Send(task) if task.purpose.is_none() => None,
+        // Another process sends it, or nothing needs to know who has.
+        Effect::Send(task) if is_elsewhere || task.purpose.is_none() => None,
         effect @ (Effect::Send(_)
         | Effect::GiveUp { .. }
         | Effect::Record { .. }

@@ -3,10 +3,12 @@
 
 use std::{
     collections::HashSet,
+    panic::AssertUnwindSafe,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
+use futures_util::FutureExt as _;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -17,7 +19,9 @@ use super::{
     advance::Advancing,
     send::{parts, task_id},
 };
-use crate::compute::tasks::{Dispatch, End, GivenUp, OfRun, Reported, TaskKind, TaskSpec};
+use crate::compute::tasks::{
+    Dispatch, End, GivenUp, NO_MEMBER, OfRun, Reported, TaskKind, TaskSpec,
+};
 use crate::connector::{Call, CallFailed, Config, Connector, Connectors};
 use crate::dispatch::Tags;
 use crate::error::Failure;
@@ -104,6 +108,12 @@ impl Calls {
             issued.clear();
         }
         issued.insert((tenant.clone(), task));
+    }
+
+    /// Another process may send a call from now on.
+    pub(super) fn leave(&self, tenant: &Tenant, task: &Arc<str>) {
+        let mut issued = self.issued.lock().unwrap_or_else(PoisonError::into_inner);
+        issued.remove(&(tenant.clone(), Arc::clone(task)));
     }
 
     fn was_issued(&self, tenant: &Tenant, task: &Arc<str>) -> bool {
@@ -211,6 +221,19 @@ impl Runtime {
         state: &State,
         task: &Task,
     ) -> Result<(), Failure> {
+        if state.run.has_given_up(task.ordinal) {
+            let program = self.program_of(tenant, &stored.name, &state.digest).await?;
+            // Older releases repeated calls that nothing undoes, too.
+            if !program.can_undo(task) {
+                let id = task_id(&state.run.id, task.ordinal);
+                let answer = Answer::Lost {
+                    code: NOT_CALLED.into(),
+                    message: "nothing would undo it".into(),
+                };
+                let _: Reported = self.task_ended(tenant, &id, end_of(answer)).await?;
+                return Ok(());
+            }
+        }
         match self.connector_called(tenant, stored, state, task).await? {
             Some(connector) if connector.config.is_built_in() => {
                 self.call_built_in(tenant, stored, state, task, connector);
@@ -237,11 +260,26 @@ impl Runtime {
         self.0.calls.is_out(tenant, &task_id(run, task.ordinal))
     }
 
-    /// Notes that a call was committed by this process. Where there are several, another one may
-    /// send it.
+    /// Notes that a call was committed by this process, which sends it.
     pub(super) fn call_issued(&self, tenant: &Tenant, run: &str, task: &Task) {
-        if !self.storage().is_shared() {
-            self.0.calls.issue(tenant, task_id(run, task.ordinal));
+        self.0.calls.issue(tenant, task_id(run, task.ordinal));
+    }
+
+    /// What the end of a call means. If nobody has taken it, one that another process or an earlier
+    /// life of this one may have sent may have been done.
+    pub(super) fn end_of_call(&self, tenant: &Tenant, task: &str, end: End) -> End {
+        let is_untaken = matches!(&end.answer, Answer::Lost { code, .. } if &**code == NO_MEMBER);
+        let is_new = end.attempt == 0 && self.0.calls.was_issued(tenant, &task.into());
+        if !is_untaken || is_new {
+            return end;
+        }
+        let message = "the member that had the call is gone, and no other one has taken it";
+        End {
+            answer: Answer::Lost {
+                code: ANSWER_LOST.into(),
+                message: message.into(),
+            },
+            ..end
         }
     }
 
@@ -398,8 +436,12 @@ impl Runtime {
         let key = idempotency_key(&state.run.id, task);
         let (runtime, tenant, request) = (self.clone(), tenant.clone(), request.clone());
         let run = stored.id;
+        let is_repeated = state.run.has_given_up(task.ordinal);
         self.0.calls.tasks.spawn(async move {
-            let answer = runtime.called(&tenant, &connector, &request, &key).await;
+            let call = runtime.called(&tenant, &connector, &request, &key, is_repeated);
+            let answer = AssertUnwindSafe(call).catch_unwind().await;
+            // A panic is in the log; the call is not one that another attempt would help.
+            let answer = answer.unwrap_or_else(|_| Some(failed("an internal error; see the log")));
             if let Some(answer) = answer {
                 let is_unknown = may_be_at_work(&answer);
                 let reported = runtime.report(&tenant, &id, end_of(answer)).await;
@@ -425,6 +467,7 @@ impl Runtime {
         connector: &Connector,
         request: &str,
         key: &str,
+        is_repeated: bool,
     ) -> Option<Answer> {
         let calls = &self.0.calls;
         let call = Call {
@@ -457,7 +500,14 @@ impl Runtime {
                 code: ANSWER_UNUSABLE.into(),
                 message: message.into(),
             }),
-            Err(CallFailed::Failed { message, .. }) => Some(failed(&message)),
+            // It is repeated because an earlier attempt may have been successful.
+            Err(CallFailed::Unsure { message, .. }) if is_repeated => Some(Answer::Lost {
+                code: ANSWER_LOST.into(),
+                message: message.into(),
+            }),
+            Err(CallFailed::Failed { message, .. } | CallFailed::Unsure { message, .. }) => {
+                Some(failed(&message))
+            }
         }
     }
 

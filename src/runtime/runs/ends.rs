@@ -150,8 +150,14 @@ impl Runtime {
         // A saga undoes what has succeeded too late.
         let is_wanted = !end.is_late || read.state.run.has_given_up(ordinal);
         let ordinal = if is_wanted { ordinal } else { 0 };
+        let is_of_saga = read.state.run.saga.is_some();
+        let end = if is_of_saga {
+            self.end_of_call(tenant, task, end)
+        } else {
+            end
+        };
         // After its deadline a member may still be at work.
-        let is_over = read.state.run.saga.is_some() && !matches!(end.answer, Answer::Deadline);
+        let is_over = is_of_saga && !matches!(end.answer, Answer::Deadline);
         let is_unknown = may_be_at_work(&end.answer);
         let reported = if end.is_late {
             None

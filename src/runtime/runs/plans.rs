@@ -228,7 +228,7 @@ fn log(id: &str, followed: &Followed, problem: &Problem) {
             workflow,
             step = &**step,
             reason = %cut(reason),
-            "a compensation failed and is not repeated; what the step has done is still there              (interlock help sagas)"
+            "a step of the saga is not undone, and nothing repeats that; see topic sagas"
         ),
     }
 }

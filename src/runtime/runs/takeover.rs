@@ -188,6 +188,7 @@ impl Runtime {
             if out.contains(&ordinal) {
                 self.storage().leave_lease(tenant, &task);
             }
+            self.0.calls.leave(tenant, &task);
             if self.0.channels.view(tenant, &task).is_some() {
                 self.0.calls.end(tenant, &task);
             }

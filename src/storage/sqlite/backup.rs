@@ -2,7 +2,7 @@
 
 use std::{
     fs, io,
-    os::unix::fs::OpenOptionsExt as _,
+    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -194,7 +194,9 @@ async fn copy(from: &Path, to: &Path, progress: Progress<'_>) -> Result<(), Copy
     };
     copied.map_err(|error| unreadable(from, error))?;
     source.close().await?;
-    fs::set_permissions(to, fs::metadata(from)?.permissions())?;
+    // A group may be meant to read it. Nobody else is, whoever reads a file of an old release.
+    let rights = fs::metadata(from)?.permissions().mode() & 0o770;
+    fs::set_permissions(to, fs::Permissions::from_mode(rights))?;
     Ok(())
 }
 

@@ -398,9 +398,9 @@ pub struct RunError {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct TaskState {
-    /// The delivery, from 1; 0 before the first. Absent once the task has ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub attempt: Option<i64>,
+    /// The delivery that somebody has or had last, from 1; 0 before the first, and once the task has
+    /// ended.
+    pub attempt: i64,
     pub created_at: DateTime<Utc>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<RunError>,

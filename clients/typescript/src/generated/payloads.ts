@@ -3597,8 +3597,11 @@ export interface TaskGetResponse {
 
 /** One execution of an action. */
 export interface TaskState {
-  /** The delivery, from 1; 0 before the first. Absent once the task has ended. */
-  attempt?: number;
+  /**
+   * The delivery that somebody has or had last, from 1; 0 before the first, and once the task has
+   * ended.
+   */
+  attempt: number;
   createdAt: string;
   error?: RunError;
   finishedAt?: string;

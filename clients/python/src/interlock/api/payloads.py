@@ -4131,8 +4131,11 @@ class TaskGetResponse(TypedDict):
 class TaskState(TypedDict):
     """One execution of an action."""
 
-    attempt: NotRequired[int]
-    """The delivery, from 1; 0 before the first. Absent once the task has ended."""
+    attempt: int
+    """The delivery that somebody has or had last, from 1; 0 before the first, and once the task
+    has
+    ended.
+    """
     createdAt: str
     error: NotRequired[RunError]
     finishedAt: NotRequired[str]
