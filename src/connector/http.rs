@@ -95,8 +95,10 @@ impl Server {
                 continue;
             }
             let is_settled = match &answer {
-                Ok(Ok(answer)) => is_certain(answer.status),
-                Ok(Err(_)) | Err(_) => false,
+                Ok(Ok(Answer { status, .. }) | Err(Fault::TooLarge { status, .. })) => {
+                    is_certain(*status)
+                }
+                Ok(Err(Fault::Unreachable(_) | Fault::Slow(_) | Fault::Ended)) | Err(_) => false,
             };
             let result = answer.map_err(|_| CallFailed::TimedOut(limit));
             let result = result.and_then(|answer| call.result(answer));

@@ -248,7 +248,7 @@ impl<'w> Machine<'w> {
     /// The task of a call was answered.
     pub(super) fn call_answered(&mut self, purpose: Purpose, answer: Answer) -> Flow {
         if let Some(Waiting::Task { task, timeout, .. }) = self.resume()
-            && matches!(&purpose, Purpose::Action(step) if self.can_be_undone(step))
+            && matches!(&purpose, Purpose::Action(step) if self.world.program.can_undo(step))
         {
             let is_with_member = timeout.is_some();
             // It may have been done, so it is asked for once more.
@@ -293,7 +293,7 @@ impl<'w> Machine<'w> {
             }
             (Purpose::Undo(step), Err(message)) => {
                 self.push(EventKind::CompensationFailed, &step);
-                self.not_compensated(&step, message);
+                self.record_not_undone(&step, message);
                 Flow::Go(Doing::Unwind)
             }
             (Purpose::OnComplete, Ok(_)) => {
@@ -348,13 +348,9 @@ impl<'w> Machine<'w> {
         self.keep_for_undo(step);
     }
 
-    fn can_be_undone(&self, step: &Name) -> bool {
-        self.saga_step(step).is_some_and(|form| form.undo.is_some())
-    }
-
     /// What a step has done is undone if the saga fails.
     fn keep_for_undo(&mut self, step: &Name) {
-        if self.can_be_undone(step) {
+        if self.world.program.can_undo(step) {
             self.saga().completed.push(step.clone());
         }
     }
@@ -389,12 +385,12 @@ impl<'w> Machine<'w> {
     }
 
     /// A call was repeated because nobody knows whether it was done, and still nobody does.
-    fn is_unsettled(&mut self, step: &Name, reason: &str) {
+    fn record_unsettled(&mut self, step: &Name, reason: &str) {
         let message = format!("it is not known whether the step was done: {reason}");
-        self.not_compensated(step, message.into());
+        self.record_not_undone(step, message.into());
     }
 
-    fn not_compensated(&mut self, step: &Name, message: Box<str>) {
+    fn record_not_undone(&mut self, step: &Name, message: Box<str>) {
         self.effects.push(Effect::Log(Problem::CompensationFailed {
             step: (&**step).into(),
             reason: message.clone(),
@@ -489,7 +485,7 @@ impl<'w> Machine<'w> {
         if let Purpose::Action(step) = &purpose {
             self.push(EventKind::ActionCompleted, "timeout");
             // Who has accepted it reports its end unasked.
-            if self.can_be_undone(step) {
+            if self.world.program.can_undo(step) {
                 self.saga().given_up.push(GivenUp {
                     task,
                     is_with_member,
@@ -526,7 +522,7 @@ impl<'w> Machine<'w> {
             }
             Err(reason) => {
                 if !matches!(answer, Answer::Outcome { .. }) && !was_not_called(answer) {
-                    self.is_unsettled(&step, &reason);
+                    self.record_unsettled(&step, &reason);
                 }
                 return None;
             }
@@ -541,11 +537,8 @@ impl<'w> Machine<'w> {
 }
 
 impl Program {
-    /// Whether what a call of a saga has done is undone if the saga fails.
-    pub fn can_undo(&self, task: &Task) -> bool {
-        let Some(Purpose::Action(step)) = &task.purpose else {
-            return false;
-        };
+    /// Whether what a step of a saga has done is undone if the saga fails.
+    pub fn can_undo(&self, step: &str) -> bool {
         let step = self.steps.get(step).map(|step| &step.kind);
         matches!(step, Some(Kind::Saga(form)) if form.undo.is_some())
     }

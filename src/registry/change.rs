@@ -74,7 +74,14 @@ impl NewDefinition {
             let is_same = stored.is_some_and(|stored| stored.body == self.stored);
             if is_same && known.digest == self.digest {
                 if is_latest {
-                    producer::restore(unit, namespace, &self.document, now).await?;
+                    producer::define(
+                        unit,
+                        namespace,
+                        &self.document,
+                        producer::Defines::Again,
+                        now,
+                    )
+                    .await?;
                 }
                 return Ok(Created::Done(Change::Unchanged));
             }
@@ -94,7 +101,14 @@ impl NewDefinition {
         // What starts runs starts the latest version, with what that one says.
         if is_latest || change == Change::Created {
             head.description = self.description();
-            producer::define(unit, namespace, &self.document, now).await?;
+            producer::define(
+                unit,
+                namespace,
+                &self.document,
+                producer::Defines::Anew,
+                now,
+            )
+            .await?;
         }
         unit.put_record(document, Arc::clone(&self.stored))?;
         let program = program_key(namespace, &self.digest);
@@ -179,7 +193,8 @@ pub async fn delete(
             if latest.as_ref() != Some(&head_version)
                 && let (Some(new), _) = NewDefinition::read(namespace, &stored.document)
             {
-                producer::define(unit, namespace, &new.document, now).await?;
+                producer::define(unit, namespace, &new.document, producer::Defines::Anew, now)
+                    .await?;
             }
         }
         unit.put_record(key, head.write())?;

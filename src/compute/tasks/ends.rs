@@ -408,7 +408,7 @@ impl Pool {
                 let has_left = held_last.is_some_and(|last| !self.workers.contains_key(&last));
                 self.forget(desk, id);
                 if has_left {
-                    self.has_left(desk, Arc::clone(id));
+                    self.report_left(desk, Arc::clone(id));
                 }
             }
         }

@@ -448,12 +448,12 @@ impl Pool {
             && let Some(forgotten) = stream.end(call, id, attempt)
             && !self.tasks.contains_key(&forgotten)
         {
-            self.has_left(desk, forgotten);
+            self.report_left(desk, forgotten);
         }
     }
 
     /// Says that nobody who had a task will answer for it.
-    pub(super) fn has_left(&self, desk: &Desk, task: Arc<str>) {
+    pub(super) fn report_left(&self, desk: &Desk, task: Arc<str>) {
         let tenant = self.tenant();
         desk.job(Job::Left { tenant, task });
     }
@@ -489,7 +489,7 @@ impl Pool {
         {
             let tasks = stream.unanswered();
             for task in tasks.filter(|task| !self.tasks.contains_key(*task)) {
-                self.has_left(desk, Arc::clone(task));
+                self.report_left(desk, Arc::clone(task));
             }
         }
         self.accepted.leave(number);

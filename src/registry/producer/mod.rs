@@ -69,47 +69,23 @@ pub fn trigger_key(namespace: &str, definition: &str) -> RecordKey {
     RecordKey::new(RecordKind::Producer, namespace, name)
 }
 
+/// Why a definition says what starts its runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Defines {
+    /// Its document is new or changed.
+    Anew,
+    /// Its document is the latest, and something else may have replaced what it says: what was
+    /// paused or resumed since stays so.
+    Again,
+}
+
 /// Replaces what starts runs of a definition by what its document says. What stays the same keeps
 /// its place.
 pub(super) async fn define(
     unit: &mut UnitOfWork,
     namespace: &str,
     document: &flo::Document,
-    now: Timestamp,
-) -> Result<(), Error> {
-    let key = schedule_key(namespace, &document.name);
-    let before: Option<Schedule> = stored(unit, &key).await?;
-    match &document.schedule {
-        Some(schedule) => {
-            let after = Schedule::of(schedule, before.as_ref(), now);
-            if before.as_ref() != Some(&after) {
-                unit.put_record(key, write(&after))?;
-            }
-        }
-        None if before.is_some() => unit.drop_record(key)?,
-        None => {}
-    }
-    let key = trigger_key(namespace, &document.name);
-    let before: Option<Trigger> = stored(unit, &key).await?;
-    match &document.trigger {
-        Some(trigger) => {
-            // Written also if it is the same, so that it is looked at: the version before may have
-            // been disabled.
-            let after = defined(unit, trigger, namespace, before.as_ref(), now).await?;
-            unit.put_record(key, write(&after))?;
-        }
-        None if before.is_some() => unit.drop_record(key)?,
-        None => {}
-    }
-    Ok(())
-}
-
-/// Puts back what the document of the latest version says, where that is not what is there. What
-/// was paused or resumed since stays so, and keeps its place.
-pub(super) async fn restore(
-    unit: &mut UnitOfWork,
-    namespace: &str,
-    document: &flo::Document,
+    why: Defines,
     now: Timestamp,
 ) -> Result<(), Error> {
     let key = schedule_key(namespace, &document.name);
@@ -117,7 +93,9 @@ pub(super) async fn restore(
     match &document.schedule {
         Some(schedule) => {
             let mut after = Schedule::of(schedule, before.as_ref(), now);
-            after.paused = before.as_ref().map_or(after.paused, |it| it.paused);
+            if let (Defines::Again, Some(before)) = (why, &before) {
+                after.paused = before.paused;
+            }
             if before.as_ref() != Some(&after) {
                 unit.put_record(key, write(&after))?;
             }
@@ -130,8 +108,12 @@ pub(super) async fn restore(
     match &document.trigger {
         Some(trigger) => {
             let mut after = defined(unit, trigger, namespace, before.as_ref(), now).await?;
-            after.paused = before.as_ref().is_some_and(|it| it.paused);
-            if before.as_ref() != Some(&after) {
+            if why == Defines::Again {
+                after.paused = before.as_ref().is_some_and(|it| it.paused);
+            }
+            // A new one is written also if it is the same, so that it is looked at: the version
+            // before may have been disabled.
+            if why == Defines::Anew || before.as_ref() != Some(&after) {
                 unit.put_record(key, write(&after))?;
             }
         }

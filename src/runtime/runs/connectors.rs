@@ -51,7 +51,7 @@ pub struct Calls {
     /// The tasks that were sent in this life of the service and have not ended, those of members
     /// included: what is sent again is done once.
     out: Mutex<HashSet<(Tenant, Arc<str>)>>,
-    /// Those of them that this life of the service has issued: nobody was sent them before.
+    /// Those of them that were committed since the service started: nobody was sent them before.
     issued: Mutex<HashSet<(Tenant, Arc<str>)>>,
 }
 
@@ -224,7 +224,11 @@ impl Runtime {
         if state.run.has_given_up(task.ordinal) {
             let program = self.program_of(tenant, &stored.name, &state.digest).await?;
             // Older releases repeated calls that nothing undoes, too.
-            if !program.can_undo(task) {
+            let can_undo = |purpose: &Purpose| match purpose {
+                Purpose::Action(step) => program.can_undo(step),
+                Purpose::Undo(_) | Purpose::OnComplete | Purpose::OnFailure => false,
+            };
+            if !task.purpose.as_ref().is_some_and(can_undo) {
                 let id = task_id(&state.run.id, task.ordinal);
                 let answer = Answer::Lost {
                     code: NOT_CALLED.into(),
@@ -265,8 +269,8 @@ impl Runtime {
         self.0.calls.issue(tenant, task_id(run, task.ordinal));
     }
 
-    /// What the end of a call means. If nobody has taken it, one that another process or an earlier
-    /// life of this one may have sent may have been done.
+    /// What the end of a call means. One that nobody has taken may have been done, if another
+    /// process may have sent it, or this one before a restart.
     pub(super) fn end_of_call(&self, tenant: &Tenant, task: &str, end: End) -> End {
         let is_untaken = matches!(&end.answer, Answer::Lost { code, .. } if &**code == NO_MEMBER);
         let is_new = end.attempt == 0 && self.0.calls.was_issued(tenant, &task.into());
