@@ -89,7 +89,7 @@ Examples:
 Topics: getting-started, tutorial, models, unique-keys, entities, idempotency, workflows, criteria,
 processors, timers, flo-documents, runs, sagas, connectors, actions, topics, files, managers,
 members, transactions, search, indexes, statistics, history, changes, explain, messages, cloudevents, grpc, rest, openapi,
-errors, config, cli, operators, postgres, security, attacks, reference, benchmark, contributing, design.
+errors, config, cli, console, operators, postgres, security, attacks, reference, benchmark, contributing, design.
 `interlock help` lists them, `interlock help <topic>` prints one.
 
 Settings are read from the environment and from .env files; `interlock help config` lists them.";

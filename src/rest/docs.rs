@@ -3,6 +3,7 @@
 
 use axum::{
     Router,
+    body::Body,
     http::header,
     response::{IntoResponse as _, Response},
     routing::{MethodRouter, get},
@@ -43,19 +44,21 @@ pub(super) fn routes() -> Router {
 const START: &str = include_str!("docs.js");
 
 async fn page() -> Response {
-    (
-        [
-            (header::CONTENT_SECURITY_POLICY, POLICY),
-            (header::X_FRAME_OPTIONS, "DENY"),
-            (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        ],
-        text(PAGE, "text/html; charset=utf-8"),
-    )
-        .into_response()
+    guarded(POLICY, text(PAGE, "text/html; charset=utf-8"))
 }
 
-fn text(text: &'static str, content_type: &'static str) -> Response {
-    ([(header::CONTENT_TYPE, content_type)], text).into_response()
+/// A page that loads only what `policy` says, and is shown within no other.
+pub(super) fn guarded(policy: &'static str, page: Response) -> Response {
+    let headers = [
+        (header::CONTENT_SECURITY_POLICY, policy),
+        (header::X_FRAME_OPTIONS, "DENY"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    ];
+    (headers, page).into_response()
+}
+
+pub(super) fn text(text: impl Into<Body>, content_type: &'static str) -> Response {
+    ([(header::CONTENT_TYPE, content_type)], text.into()).into_response()
 }
 
 /// Every browser unpacks what is in gzip.

@@ -8,6 +8,7 @@
 mod admin;
 mod answer;
 mod carried;
+mod console;
 mod cors;
 mod described;
 mod docs;
@@ -178,8 +179,10 @@ pub fn router(gateway: Gateway) -> Router {
     let context: Arc<str> = gateway.context.as_str().into();
     let is_tls = gateway.is_tls;
     let all = all
+        .nest("/console", console::routes(&context))
         .nest("/docs", docs::routes())
-        // The assets of the page are relative to its path without a slash at the end.
+        // The files of the pages are relative to their paths without a slash at the end.
+        .route("/console/", get(async || Redirect::permanent("../console")))
         .route("/docs/", get(async || Redirect::permanent("../docs")))
         .route(
             "/openapi.json",

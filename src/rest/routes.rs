@@ -38,7 +38,7 @@ const HIDDEN: [&str; 4] = [
 pub(super) async fn serve(gateway: &Gateway, request: Request) -> Response {
     let uri = request.uri().clone();
     if is_of_a_person(&request) {
-        return Redirect::temporary("docs").into_response();
+        return Redirect::temporary("console").into_response();
     }
     match try_serve(gateway, request).await {
         Ok(response) => response,

@@ -176,7 +176,7 @@ async fn the_documentation_page_is_whole_and_asks_nobody_else() {
     // A browser that is sent to the service finds it.
     let first = rest.with("accept", "text/html,*/*").get("/").await;
     assert_eq!(first.status, 307);
-    assert_eq!(first.headers["location"], "docs");
+    assert_eq!(first.headers["location"], "console");
     assert_eq!(rest.get("/").await.status, 404);
     let page = rest.get("/docs").await;
     assert_eq!(page.headers["content-type"], "text/html; charset=utf-8");

@@ -32,6 +32,7 @@ mod connectors_email;
 mod connectors_http;
 mod connectors_mariadb;
 mod connectors_postgres;
+mod console;
 mod conventions;
 mod copying;
 mod cors;

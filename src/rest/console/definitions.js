@@ -1,0 +1,95 @@
+// What can be run: step workflows, bundles, machines and actions.
+
+import { ask, askIfAllowed } from "./service.js";
+import { badge, form, h, input, link, pages, section, table, time } from "./element.js";
+import { act, go } from "./page.js";
+
+const enabled = (is) => badge(is ? "enabled" : "disabled");
+
+async function start({ definition, version, namespace, payload }) {
+  const { runId } = await ask("RunStartRequest", {
+    definition,
+    version: version || undefined,
+    namespace: namespace || undefined,
+    input: JSON.parse(payload),
+  });
+  go(["runs", runId]);
+}
+
+export async function definitions(parts, query) {
+  const { cursor, namespace } = query;
+  const within = { namespace: namespace || undefined };
+  const [known, bundles, machines, actions] = await Promise.all([
+    ask("RunDefinitionsGetRequest", { limit: 50, cursor, ...within }),
+    askIfAllowed("BundlesGetRequest"),
+    askIfAllowed("MachinesGetRequest"),
+    askIfAllowed("ActionsGetRequest", within),
+  ]);
+  return [
+    h("h1", {}, "Definitions"),
+    form([["namespace", "Namespace", input(namespace)]], "Show", (wanted) => go(["definitions"], wanted)),
+    section(
+      "Run definitions",
+      table(
+        ["Name", "Kind", "Latest version", "Versions", "Enabled", "Created", "Description", ""],
+        known.items.map((item) => [
+          item.name,
+          item.kind,
+          item.version,
+          String(item.versions.length),
+          enabled(item.enabled),
+          time(item.createdAt),
+          item.description,
+          link(["runs"], "runs", { definition: item.name, namespace }),
+        ]),
+        "No step workflow or saga is defined.",
+      ),
+      pages(["definitions"], query, known.pagination),
+    ),
+    known.items.length > 0 &&
+      section(
+        "Start a run",
+        form(
+          [
+            ["definition", "Definition", input(known.items[0].name, { required: true })],
+            ["version", "Version, the latest if empty", input("")],
+            ["namespace", "Namespace", input(namespace)],
+            ["payload", "Input, in JSON", h("textarea", { rows: 4 }, "{}")],
+          ],
+          "Start",
+          (wanted) => act(undefined, () => start(wanted)),
+        ),
+      ),
+    actions?.items &&
+      section(
+        "Actions",
+        table(
+          ["Name", "Type", "Dispatch", "Version", "Enabled", "Pending", "Running", "Description"],
+          actions.items.map((action) => [action.name, action.type, action.dispatch, String(action.version), enabled(action.enabled), String(action.pending), String(action.running), action.description]),
+          "No action is registered.",
+        ),
+      ),
+    bundles?.items?.length > 0 &&
+      section(
+        "Bundles",
+        table(
+          ["Bundle", "Version", "Applied", "Connectors", "Sagas", "Machines", "Routes", "Findings"],
+          bundles.items.map((bundle) => [
+            bundle.bundle,
+            String(bundle.version),
+            time(bundle.appliedAt),
+            bundle.connectors.join(", "),
+            bundle.sagas.join(", "),
+            bundle.machines.join(", "),
+            bundle.routes.join(", "),
+            String(bundle.findings.length),
+          ]),
+        ),
+      ),
+    machines?.items?.length > 0 &&
+      section(
+        "State machines",
+        table(["Machine", "Bundle", "Initial state", "States"], machines.items.map((machine) => [machine.machine, machine.bundle, machine.initial, machine.states.join(", ")])),
+      ),
+  ];
+}

@@ -1,0 +1,90 @@
+// What every view is made of. Texts of the service become text nodes, never HTML.
+
+export function h(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === undefined || value === false) continue;
+    if (typeof value === "function") element.addEventListener(name, value);
+    else element.setAttribute(name, value === true ? "" : String(value));
+  }
+  element.append(...children.flat(Infinity).filter((child) => child !== undefined && child !== null && child !== false));
+  return element;
+}
+
+export const link = (parts, text, query = {}) => {
+  const said = new URLSearchParams(Object.entries(query).filter(([, value]) => value));
+  const path = parts.map((part) => encodeURIComponent(part)).join("/");
+  return h("a", { href: `#/${path}${said.size ? `?${said}` : ""}` }, text);
+};
+
+export const time = (instant) =>
+  instant ? h("time", { datetime: instant, title: instant }, new Date(instant).toLocaleString()) : "–";
+
+const GOOD = ["completed", "live", "healthy", "enabled", "done"];
+const BAD = ["failed", "timed_out", "not live", "unhealthy", "disabled", "error", "expired"];
+
+export function badge(text) {
+  const kind = GOOD.includes(text) ? "good" : BAD.includes(text) ? "bad" : "plain";
+  return h("span", { class: `badge ${kind}` }, text ?? "–");
+}
+
+export const json = (value) => h("pre", {}, JSON.stringify(value, null, 2) ?? "–");
+
+// A part that is closed at first; what a person opens stays open when the view is shown again.
+export const folded = (title, ...children) => h("details", { "data-key": title }, h("summary", {}, title), ...children);
+
+// The beginning of a value, in one line.
+export function excerpt(value, length = 120) {
+  const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "");
+  return text.length > length ? `${text.slice(0, length)}…` : text;
+}
+
+export function table(columns, rows, empty = "None.") {
+  if (!rows.length) return h("p", { class: "empty" }, empty);
+  const head = h("tr", {}, columns.map((column) => h("th", { scope: "col" }, column)));
+  const body = rows.map((row) => h("tr", {}, row.map((cell) => h("td", {}, cell ?? "–"))));
+  return h("div", { class: "scroll" }, h("table", {}, h("thead", {}, head), h("tbody", {}, body)));
+}
+
+export const facts = (pairs) =>
+  h(
+    "dl",
+    {},
+    pairs
+      .filter(([, value]) => value !== undefined && value !== null && value !== "")
+      .map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]),
+  );
+
+export const section = (title, ...children) => h("section", {}, h("h2", {}, title), ...children);
+
+// The link to the next page of a list, and to its first.
+export const pages = (parts, query, pagination) =>
+  h(
+    "p",
+    { class: "pages" },
+    query.cursor && link(parts, "First page", { ...query, cursor: undefined }),
+    pagination?.nextCursor && link(parts, "Next page", { ...query, cursor: pagination.nextCursor }),
+  );
+
+// A form whose fields are named and whose values go to `submit`.
+export function form(fields, button, submit) {
+  return h(
+    "form",
+    {
+      submit: (event) => {
+        event.preventDefault();
+        submit(Object.fromEntries(new FormData(event.target)));
+      },
+    },
+    fields.map(([name, label, control]) => {
+      control.setAttribute("name", name);
+      return h("label", {}, label, control);
+    }),
+    h("button", {}, button),
+  );
+}
+
+export const input = (value, attributes = {}) => h("input", { value: value ?? "", ...attributes });
+
+export const choice = (values, chosen) =>
+  h("select", {}, values.map(([value, text]) => h("option", { value, selected: value === (chosen ?? "") }, text)));

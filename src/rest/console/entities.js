@@ -1,0 +1,165 @@
+// Models, their entities, and the life of one entity.
+
+import { ask, askAll } from "./service.js";
+import { diagram } from "./diagram.js";
+import { badge, choice, excerpt, facts, folded, form, h, input, json, link, section, table, time } from "./element.js";
+import { modelTable, models } from "./overview.js";
+import { act, go } from "./page.js";
+
+const PAGE_SIZE = 50;
+
+const OPERATORS = ["EQUALS", "NOT_EQUAL", "CONTAINS", "STARTS_WITH", "GREATER_THAN", "GREATER_OR_EQUAL", "LESS_THAN", "LESS_OR_EQUAL", "IS_NULL", "NOT_NULL"];
+
+export async function entityModels() {
+  return [h("h1", {}, "Entities"), modelTable(await models())];
+}
+
+// What a person typed: JSON where it is JSON, else the text itself.
+function operand(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+// The condition of a search, or none if all entities are wanted.
+export function condition({ state, path, operator, value }) {
+  const parts = [];
+  if (state) parts.push({ type: "lifecycle", field: "state", operatorType: "EQUALS", value: state });
+  if (path) {
+    const operatorType = operator || "EQUALS";
+    const part = { type: "simple", jsonPath: path, operatorType };
+    parts.push(operatorType.endsWith("NULL") ? part : { ...part, value: operand(value ?? "") });
+  }
+  return parts.length > 1 ? { type: "group", operator: "AND", conditions: parts } : parts[0];
+}
+
+async function found(model, query) {
+  const wanted = condition(query);
+  if (!wanted) {
+    const pageNumber = Number(query.page ?? 0);
+    return askAll("EntityGetAllRequest", { model, pageSize: PAGE_SIZE, pageNumber });
+  }
+  return askAll("EntitySearchRequest", { model, condition: wanted, limit: PAGE_SIZE, limitExceeded: "TRUNCATE" });
+}
+
+// A workflow in the middle of being written may lack what a picture needs.
+function picture(workflow, counts, current) {
+  if (!workflow.states?.[workflow.initialState]) return undefined;
+  const byState = new Map(counts.map(({ state, count }) => [state, count]));
+  return h("div", { class: "scroll" }, diagram(workflow, byState, current), h("p", { class: "faint" }, "Dashed: manual."));
+}
+
+const stateRows = (workflow) =>
+  Object.entries(workflow.states ?? {}).flatMap(([state, { transitions = [] }]) =>
+    transitions.length
+      ? transitions.map((way) => [state, way.name, way.next, way.manual ? "manual" : "automatic", way.criterion ? "yes" : "–", (way.processors ?? []).map((processor) => processor.name).join(", ") || "–"])
+      : [[state, "–", "–", "–", "–", "–"]],
+  );
+
+export async function entityModel([name, version], query) {
+  const model = { name, version: Number(version) };
+  const parts = ["entities", name, version];
+  const [answers, exported, counts] = await Promise.all([
+    found(model, query),
+    // A model without workflows has the built-in one.
+    ask("EntityWorkflowExportRequest", { model }).catch(() => ({ workflows: [] })),
+    askAll("EntityStatsByStateGetRequest", { model }),
+  ]);
+  const search = form(
+    [
+      ["state", "State", choice([["", "any"], ...counts.map(({ state, count }) => [state, `${state} (${count})`])], query.state)],
+      ["path", "Field", input(query.path, { placeholder: "$.customer.name" })],
+      ["operator", "Is", choice(OPERATORS.map((operator) => [operator, operator.toLowerCase().replaceAll("_", " ")]), query.operator)],
+      ["value", "Value, as text or JSON", input(query.value)],
+    ],
+    "Search",
+    (wanted) => go(parts, wanted),
+  );
+  const rows = answers.map(({ payload: { meta, data } }) => [
+    link(["entity", meta.id], meta.id),
+    badge(meta.state),
+    time(meta.lastUpdateTime),
+    h("code", {}, excerpt(data)),
+  ]);
+  const page = Number(query.page ?? 0);
+  const isFull = answers.length === PAGE_SIZE;
+  return [
+    h("h1", {}, `${name} ${version}`),
+    search,
+    table(["Entity", "State", "Last update", "Data"], rows, "No entity matches."),
+    condition(query)
+      ? isFull && h("p", { class: "faint" }, `The first ${PAGE_SIZE} are shown; search for less to see others.`)
+      : h("p", { class: "pages" }, page > 0 && link(parts, "Previous page", { page: page - 1 }), isFull && link(parts, "Next page", { page: page + 1 })),
+    exported.workflows.map((workflow) =>
+      folded(
+        `Workflow ${workflow.name}${workflow.active === false ? " (not active)" : ""}`,
+        picture(workflow, counts),
+        table(["State", "Transition", "To", "Trigger", "Criterion", "Processors"], stateRows(workflow)),
+        json(workflow),
+      ),
+    ),
+  ];
+}
+
+// The ways out of the state of an entity, and why each is open or closed now.
+function ways(entityId, { transitions = [] }) {
+  const rows = transitions.map((way) => [
+    way.name,
+    way.next,
+    way.trigger,
+    way.open === null ? "a member decides" : way.open ? "yes" : "no",
+    way.why,
+    way.trigger === "manual" &&
+      h(
+        "button",
+        { click: () => act(`Take the transition ${way.name} of this entity?`, () => ask("EntityTransitionRequest", { entityId, transition: way.name })) },
+        "Take it",
+      ),
+  ]);
+  return table(["Transition", "To", "Trigger", "Open", "Why", ""], rows, "This state has no transitions.");
+}
+
+// The workflow that has the state of an entity: the first of those that are active.
+async function governing({ modelKey, state }) {
+  const { workflows } = await ask("EntityWorkflowExportRequest", { model: modelKey }).catch(() => ({ workflows: [] }));
+  return workflows.find((workflow) => workflow.active !== false && workflow.states?.[state]);
+}
+
+export async function entity([entityId]) {
+  const [{ payload }, explained, changes, audit] = await Promise.all([
+    ask("EntityGetRequest", { entityId }),
+    ask("WorkflowExplainRequest", { entityId }),
+    askAll("EntityChangesMetadataGetRequest", { entityId }),
+    ask("EntityAuditGetRequest", { entityId, eventTypes: ["StateMachine"], limit: 100 }),
+  ]);
+  const { meta, data } = payload;
+  const workflow = await governing(meta);
+  return [
+    h("h1", {}, link(["entities", meta.modelKey.name, meta.modelKey.version], `${meta.modelKey.name} ${meta.modelKey.version}`), ` / ${entityId}`),
+    facts([
+      ["State", badge(meta.state)],
+      ["Created", time(meta.creationDate)],
+      ["Last update", time(meta.lastUpdateTime)],
+      ["Last transition", meta.transitionForLatestSave],
+      ["Transaction", meta.transactionId],
+    ]),
+    json(data),
+    section("Transitions", workflow && picture(workflow, [], meta.state), ways(entityId, explained)),
+    section(
+      "What its workflow did",
+      table(
+        ["Time", "Event", "State", "Details"],
+        audit.items.map((event) => [time(event.utcTime), event.eventType, event.state, event.details]),
+      ),
+    ),
+    section(
+      "Changes",
+      table(
+        ["Time", "Change", "By", "Transaction"],
+        changes.map(({ changeMeta }) => [time(changeMeta.timeOfChange), changeMeta.changeType.toLowerCase(), changeMeta.user, changeMeta.transactionId]),
+      ),
+    ),
+  ];
+}

@@ -1,0 +1,122 @@
+// Durable runs: step workflows, sagas and machines.
+
+import { ask } from "./service.js";
+import { badge, choice, excerpt, facts, folded, form, h, input, json, link, pages, section, table, time } from "./element.js";
+import { act, go } from "./page.js";
+
+const STATUSES = ["pending", "running", "waiting", "completed", "failed", "timed_out", "cancelled"];
+const ENDED = ["completed", "failed", "timed_out", "cancelled"];
+
+export const RUN_COLUMNS = ["Run", "Definition", "Kind", "Status", "Step", "Created", "Ended"];
+
+export const runRows = (runs) =>
+  runs.map((run) => [
+    link(["runs", run.runId], run.runId),
+    `${run.definition.name} ${run.definition.version}`,
+    run.kind,
+    badge(run.status),
+    run.currentStep,
+    time(run.createdAt),
+    time(run.finishedAt),
+  ]);
+
+export async function runs(parts, query) {
+  const { cursor, status, definition, namespace } = query;
+  const { items, pagination } = await ask("RunsGetRequest", {
+    limit: 50,
+    cursor,
+    status: status ? [status] : undefined,
+    definition: definition || undefined,
+    namespace: namespace || undefined,
+  });
+  return [
+    h("h1", {}, "Runs"),
+    form(
+      [
+        ["status", "Status", choice([["", "any"], ...STATUSES.map((known) => [known, known.replace("_", " ")])], status)],
+        ["definition", "Definition", input(definition)],
+        ["namespace", "Namespace", input(namespace)],
+      ],
+      "Show",
+      (wanted) => go(["runs"], wanted),
+    ),
+    table(RUN_COLUMNS, runRows(items), "No run matches."),
+    pages(["runs"], query, pagination),
+  ];
+}
+
+// The tasks of a run, or of all.
+export const taskRows = (tasks) =>
+  tasks.map((task) => [
+    task.name,
+    task.kind,
+    badge(task.status),
+    task.runId ? link(["runs", task.runId], task.step ?? task.runId) : "–",
+    String(task.attempt),
+    task.takenBy,
+    time(task.createdAt),
+    task.error ? task.error.message : h("code", {}, excerpt(task.output ?? task.input, 80)),
+  ]);
+
+export const TASK_COLUMNS = ["Task", "Kind", "Status", "Step", "Attempt", "Taken by", "Created", "Error or data"];
+
+function waiting({ for: what, name, until }) {
+  return [what, name && ` ${name}`, until && [" until ", time(until)]];
+}
+
+export async function run([runId], query) {
+  const [{ run }, history, tasks] = await Promise.all([
+    ask("RunGetRequest", { runId }),
+    ask("RunHistoryGetRequest", { runId, limit: 200, fromSequence: query.from ? Number(query.from) : undefined }),
+    ask("TasksGetRequest", { runId, limit: 50 }),
+  ]);
+  const last = history.items.at(-1);
+  return [
+    h("h1", {}, link(["runs"], "Runs"), ` / ${runId}`),
+    facts([
+      ["Status", badge(run.status)],
+      ["Definition", `${run.definition.name} ${run.definition.version} (${run.kind})`],
+      ["Namespace", run.namespace],
+      ["Step", run.currentStep],
+      ["Waits for", run.waiting && waiting(run.waiting)],
+      ["Error", run.error && `${run.error.code ? `${run.error.code}: ` : ""}${run.error.message}`],
+      ["Compensated", run.compensated === undefined ? undefined : run.compensated ? "yes" : "no"],
+      ["Started by", run.startedBy],
+      ["Parent run", run.parentRunId && link(["runs", run.parentRunId], run.parentRunId)],
+      ["Entity", run.entityId && link(["entity", run.entityId], run.entityId)],
+      ["Created", time(run.createdAt)],
+      ["Started", run.startedAt && time(run.startedAt)],
+      ["Ended", run.finishedAt && time(run.finishedAt)],
+    ]),
+    !ENDED.includes(run.status) && [
+      h("div", { class: "actions" }, h("button", { click: () => act("Cancel this run?", () => ask("RunCancelRequest", { runId, reason: "cancelled in the console" })) }, "Cancel the run")),
+      folded(
+        "Send a signal",
+        form(
+          [
+            ["type", "Type", input("", { required: true })],
+            ["payload", "Payload, in JSON", h("textarea", { rows: 3 }, "{}")],
+          ],
+          "Send",
+          ({ type, payload }) => act(undefined, async () => ask("RunSignalRequest", { runId, type, payload: JSON.parse(payload) })),
+        ),
+      ),
+    ],
+    run.compensationErrors?.length &&
+      section("What could not be undone", table(["Step", "Reason"], run.compensationErrors.map((fault) => [fault.step, fault.message]))),
+    section("Input", json(run.input)),
+    run.output !== undefined && section("Output", json(run.output)),
+    run.steps && folded("Results by step", json(run.steps)),
+    run.signals?.length &&
+      section("Signals", table(["Type", "Received", "Taken", "Payload"], run.signals.map((signal) => [signal.type, time(signal.receivedAt), signal.consumed ? "yes" : "no", h("code", {}, excerpt(signal.payload))]))),
+    tasks.items.length > 0 && section("Tasks", table(TASK_COLUMNS, taskRows(tasks.items))),
+    section(
+      "History",
+      table(
+        ["#", "Time", "Event", "Detail"],
+        history.items.map((event) => [String(event.sequence), time(event.time), event.eventType, event.detail]),
+      ),
+      h("p", { class: "pages" }, query.from && link(["runs", runId], "From the beginning"), history.pagination?.hasNext && last && link(["runs", runId], "Later events", { from: last.sequence + 1 })),
+    ),
+  ];
+}

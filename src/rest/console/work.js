@@ -1,0 +1,129 @@
+// Who does the work: nodes, members, workers, tasks, managers, and what has stopped.
+
+import { ask, askIfAllowed } from "./service.js";
+import { badge, choice, form, h, link, pages, section, table, time } from "./element.js";
+import { TASK_COLUMNS, taskRows } from "./runs.js";
+import { act, go } from "./page.js";
+
+const TASK_STATUSES = ["pending", "running", "completed", "failed", "timed_out", "cancelled"];
+
+export async function work(parts, query) {
+  const { cursor, status } = query;
+  const [tasks, members, workers, nodes] = await Promise.all([
+    ask("TasksGetRequest", { limit: 50, cursor, status: status ? [status] : undefined }),
+    askIfAllowed("ComputeMembersGetRequest"),
+    askIfAllowed("WorkersGetRequest"),
+    askIfAllowed("NodesGetRequest"),
+  ]);
+  return [
+    h("h1", {}, "Work"),
+    members &&
+      section(
+        "Compute members",
+        table(
+          ["Member", "Tags", "Actions", "Node", "In flight", "Served", "Failed", "Joined", "Last seen"],
+          members.members.map((member) => [
+            member.memberId,
+            member.tags.join(", "),
+            (member.actions ?? []).join(", "),
+            member.node,
+            String(member.inFlight),
+            String(member.served),
+            String(member.failed),
+            time(member.joinedAt),
+            time(member.lastSeen),
+          ]),
+          "No member is connected.",
+        ),
+      ),
+    workers?.items &&
+      section(
+        "Workers",
+        table(
+          ["Worker", "Namespace", "Actions", "Health", "Running", "Last seen"],
+          workers.items.map((worker) => [
+            worker.workerId,
+            worker.namespace,
+            worker.actions.join(", "),
+            badge(worker.draining ? "draining" : worker.healthy ? "healthy" : "unhealthy"),
+            `${worker.running} of ${worker.maxConcurrency}`,
+            time(worker.lastSeen),
+          ]),
+          "No worker is registered.",
+        ),
+      ),
+    section(
+      "Tasks",
+      form([["status", "Status", choice([["", "any"], ...TASK_STATUSES.map((known) => [known, known.replace("_", " ")])], status)]], "Show", (wanted) => go(["work"], wanted)),
+      table(TASK_COLUMNS, taskRows(tasks.items), "No task matches."),
+      pages(["work"], query, tasks.pagination),
+    ),
+    nodes &&
+      section(
+        "Nodes",
+        table(
+          ["Node", "Address", "Version", "State", "Members"],
+          nodes.nodes.map((node) => [node.name, node.address, node.version, badge(node.live ? "live" : "not live"), String(node.members)]),
+          "This process is not a node of a cluster.",
+        ),
+      ),
+  ];
+}
+
+export async function incidents(parts, query) {
+  const { items, pagination } = await ask("IncidentsGetRequest", { limit: 50, cursor: query.cursor });
+  const button = (incident, type, text, question) =>
+    h("button", { click: () => act(question, () => ask(type, { incidentId: incident.incidentId })) }, text);
+  return [
+    h("h1", {}, "Incidents"),
+    h("p", { class: "faint" }, "Work of the service that has failed too often. Remove the reason, then retry; a cancelled run ends, a cancelled timer is dropped."),
+    table(
+      ["Incident", "Kind", "Name", "Of", "Since", "Failures", "Reason", ""],
+      items.map((incident) => [
+        incident.incidentId,
+        incident.kind,
+        incident.name,
+        incident.runId ? link(["runs", incident.runId], incident.runId) : incident.entityId ? link(["entity", incident.entityId], incident.entityId) : "–",
+        time(incident.since),
+        String(incident.tries),
+        incident.reason,
+        h(
+          "span",
+          { class: "actions" },
+          button(incident, "IncidentRetryRequest", "Retry"),
+          button(incident, "IncidentCancelRequest", "Cancel", `Cancel ${incident.incidentId}? This cannot be undone.`),
+        ),
+      ]),
+      "Nothing waits for an operator.",
+    ),
+    pages(["incidents"], query, pagination),
+  ];
+}
+
+export async function managers(parts, query) {
+  const [known, topics] = await Promise.all([ask("ManagersGetRequest", { limit: 50, cursor: query.cursor }), askIfAllowed("TopicsGetRequest")]);
+  const control = (manager, does, text) => h("button", { click: () => act(undefined, () => ask("ManagerControlRequest", { manager, do: does })) }, text);
+  return [
+    h("h1", {}, "Managers and topics"),
+    section(
+      "Managers",
+      table(
+        ["Manager", "Name", "Status", "Error", ""],
+        known.items.map((item) => [
+          item.manager,
+          item.name,
+          badge(item.status),
+          item.error,
+          h("span", { class: "actions" }, control(item.manager, "pause", "Pause"), control(item.manager, "resume", "Resume")),
+        ]),
+        "No manager exists.",
+      ),
+      pages(["managers"], query, known.pagination),
+    ),
+    topics &&
+      section(
+        "Topics",
+        table(["Topic", "First event", "Last event"], topics.items.map((topic) => [topic.topic, String(topic.first), String(topic.last)]), "No topic has events."),
+      ),
+  ];
+}
