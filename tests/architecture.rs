@@ -28,7 +28,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("dialect",   &["clock", "expr", "program"]),
     ("engine",    &["dispatch", "clock", "condition", "entity", "error", "id", "model", "workflow"]),
     ("explain",   &["dispatch", "condition", "engine", "id", "workflow"]),
-    ("storage",   &["clock", "engine", "entity", "error", "id", "model", "random", "telemetry", "workflow"]),
+    ("storage",   &["clock", "engine", "entity", "error", "id", "model", "pool", "random", "telemetry", "workflow"]),
     ("audit",     &["clock", "engine", "entity", "id", "storage"]),
     ("outgoing",  &[]),
     ("auth",      &["clock", "entity", "error", "id", "outgoing"]),
@@ -87,11 +87,12 @@ const STORAGE_MAY_USE: &[(&str, &[&str])] = &[
     ("shares",        &["port"]),
     ("known_runs",    &["port", "watched"]),
     ("live_runs",     &["draft"]),
+    ("long_reads",    &["port"]),
     ("trouble",       &["port"]),
     ("lease",         &["port"]),
     ("mirror",        &["port"]),
     ("applied",       &["error", "port"]),
-    ("handle",        &["agenda", "applied", "backend", "cache", "catalog", "chore", "error", "health", "index", "instant", "known_runs", "lease", "live_runs", "mirror", "missed", "names", "nodes", "past", "port", "recent", "record_cache", "room", "shares", "submission", "topic_news", "trouble", "usage", "watched"]),
+    ("handle",        &["agenda", "applied", "backend", "cache", "catalog", "chore", "error", "health", "index", "instant", "known_runs", "lease", "live_runs", "long_reads", "mirror", "missed", "names", "nodes", "past", "port", "recent", "record_cache", "room", "shares", "submission", "topic_news", "trouble", "usage", "watched"]),
     ("snapshot",      &["error", "handle", "instant", "port"]),
     ("topic_retention", &["error", "handle", "port"]),
     ("run_retention", &["error", "handle", "port"]),
@@ -120,7 +121,7 @@ const STORAGE_MAY_USE: &[(&str, &[&str])] = &[
     ("stored_bytes",  &["error", "handle", "port"]),
     ("damaged_pages", &["damage", "handle"]),
     ("committer",     &["agenda", "backend", "chore", "draft", "error", "handle", "port", "submission", "task", "validate"]),
-    ("open",          &["agenda", "applied", "backend", "cache", "catalog", "committer", "copy", "error", "handle", "health", "index", "instant", "known_runs", "lease", "live_runs", "mirror", "missed", "names", "nodes", "past", "port", "recent", "record_cache", "room", "shares", "topic_news", "trouble", "usage"]),
+    ("open",          &["agenda", "applied", "backend", "cache", "catalog", "committer", "copy", "error", "handle", "health", "index", "instant", "known_runs", "lease", "live_runs", "long_reads", "mirror", "missed", "names", "nodes", "past", "port", "recent", "record_cache", "room", "shares", "topic_news", "trouble", "usage"]),
     ("disturbed",     &["backend", "error", "handle", "port"]),
 ];
 
@@ -149,13 +150,13 @@ const ONLY_IN: &[(&str, &[&str], &str)] = &[
     ("metrics::", &["telemetry/"], "one module names what is measured"),
     ("QueryBuilder", &["storage/postgres/statement.rs", "storage/sqlite/statement.rs"], "SQL is built in one place"),
     ("AssertSqlSafe", &["connector/database/", "storage/postgres/batch/script.rs", "storage/postgres/copying.rs", "storage/sqlite/copying.rs", "storage/sqlite/script.rs"], "SQL comes from files and bound values"),
-    ("spawn", &["app/", "auth/turns.rs", "auth/workbench.rs", "cluster/link.rs", "compute/tasks/drive.rs", "dialect/saga/hcl.rs", "expr/cel.rs", "grpc/peer.rs", "grpc/stream/", "operation/ahead.rs", "operation/identity/mod.rs", "pool.rs", "registry/folder/mod.rs", "runtime/fire.rs", "runtime/managers/run.rs", "runtime/runs/connectors.rs", "runtime/runs/mirror.rs", "storage/pulse.rs", "storage/sqlite/writer.rs", "storage/sweep.rs"], "tasks are started by owners, under a tracker, or end with them"),
+    ("spawn", &["app/", "auth/turns.rs", "auth/workbench.rs", "cluster/link.rs", "compute/tasks/drive.rs", "dialect/saga/hcl.rs", "expr/cel.rs", "grpc/peer.rs", "grpc/stream/", "operation/ahead.rs", "operation/identity/mod.rs", "pool.rs", "registry/folder/mod.rs", "runtime/fire.rs", "runtime/managers/run.rs", "runtime/runs/connectors.rs", "runtime/runs/mirror.rs", "runtime/runs/takeover.rs", "storage/pulse.rs", "storage/sqlite/writer.rs", "storage/sweep.rs"], "tasks are started by owners, under a tracker, or end with them"),
     ("serde::", &["auth/claims.rs", "auth/oidc/document.rs", "auth/record.rs", "cli/", "compute/tasks/lease.rs", "compute/tasks/offers.rs", "compute/tasks/used.rs", "connector/config.rs", "connector/request.rs", "dialect/managers/text.rs", "dialect/tree.rs", "engine/record.rs", "engine/run.rs", "event/json.rs", "event/payload/", "expr/template.rs", "json.rs", "operation/answer.rs", "program/", "registry/", "rest/", "runtime/later.rs", "runtime/runs/", "runtime/token.rs", "storage/postgres/news.rs", "storage/rows/", "storage/sqlite/", "storage/trouble.rs", "workflow/json.rs"], "types of the domain are not a wire format"),
     ("schemars::", &["condition/form.rs", "event/json.rs", "event/payload/", "operation/mod.rs", "operation/schema.rs", "rest/", "workflow/json.rs"], "only what is on the wire is described"),
     (".route(", &["rest/mod.rs", "rest/admin.rs", "rest/console/mod.rs", "rest/docs.rs"], "paths are in tables, whose rows are described"),
     // Each is held for a few instructions and never across an await; their comments say why a
     // task would not do.
-    ("Mutex", &["app/connections/registry.rs", "auth/directory.rs", "auth/turns.rs", "cluster/link.rs", "cluster/members.rs", "cluster/mod.rs", "compute/member.rs", "compute/tasks/mod.rs", "connector/database/mod.rs", "connector/mod.rs", "error.rs", "grpc/stream/outbound.rs", "grpc/stream/requests.rs", "operation/limits.rs", "operation/once.rs", "operation/turn.rs", "outgoing/client.rs", "pool.rs", "runtime/managers/turns.rs", "runtime/retries.rs", "runtime/runs/arrivals.rs", "runtime/runs/connectors.rs", "runtime/runs/plans.rs", "runtime/runs/transactions.rs", "runtime/transactions.rs", "runtime/turns.rs", "storage/agenda.rs", "storage/applied.rs", "storage/cache.rs", "storage/instant.rs", "storage/known_runs.rs", "storage/lease.rs", "storage/live_runs.rs", "storage/mirror.rs", "storage/missed.rs", "storage/nodes.rs", "storage/recent.rs", "storage/record_cache.rs", "storage/room.rs", "storage/shares.rs", "storage/topic_news.rs", "storage/trouble.rs", "storage/usage.rs", "storage/watched.rs"], "shared state is counted"),
+    ("Mutex", &["app/connections/registry.rs", "auth/directory.rs", "auth/turns.rs", "cluster/link.rs", "cluster/members.rs", "cluster/mod.rs", "compute/member.rs", "compute/tasks/mod.rs", "connector/database/mod.rs", "connector/mod.rs", "error.rs", "grpc/stream/outbound.rs", "grpc/stream/requests.rs", "operation/limits.rs", "operation/once.rs", "outgoing/client.rs", "pool.rs", "runtime/lines.rs", "runtime/managers/turns.rs", "runtime/retries.rs", "runtime/runs/arrivals.rs", "runtime/runs/connectors.rs", "runtime/runs/plans.rs", "runtime/runs/transactions.rs", "runtime/transactions.rs", "runtime/turns.rs", "storage/agenda.rs", "storage/applied.rs", "storage/cache.rs", "storage/instant.rs", "storage/known_runs.rs", "storage/lease.rs", "storage/live_runs.rs", "storage/mirror.rs", "storage/missed.rs", "storage/nodes.rs", "storage/recent.rs", "storage/record_cache.rs", "storage/room.rs", "storage/shares.rs", "storage/topic_news.rs", "storage/trouble.rs", "storage/usage.rs", "storage/watched.rs"], "shared state is counted"),
     ("RwLock", &["auth/directory.rs", "operation/receiving.rs", "registry/bundle/routes.rs", "storage/catalog.rs", "storage/index.rs", "storage/names.rs"], "shared state is counted"),
 ];
 

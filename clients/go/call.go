@@ -268,7 +268,7 @@ func (t *transaction) listen(context.Context, *event, func(*event) bool) error {
 // pause fails: when a stream is lost, so are its transactions.
 func (t *transaction) pause(context.Context, time.Duration) error {
 	if failure := t.stream.ended(); failure != nil {
-		return failure
+		return asLost(failure)
 	}
 	return connectionLost("the transaction has ended")
 }

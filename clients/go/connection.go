@@ -11,10 +11,12 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 )
 
 const (
@@ -42,8 +44,11 @@ type connection struct {
 	close   context.CancelFunc
 	opening chan struct{} // held by the one that opens a stream
 	current atomic.Pointer[stream]
-	delay   time.Duration // guarded by opening
-	opened  time.Time     // guarded by opening
+	// These are guarded by opening.
+	delay  time.Duration
+	next   time.Time             // no attempt is made before
+	opened time.Time             // zero once the delay is that of a first attempt again
+	lost   atomic.Pointer[Error] // why there is no stream, as far as it is known
 }
 
 func newConnection(target string, c *config) (*connection, error) {
@@ -95,7 +100,7 @@ func (c *connection) shutDown(ctx context.Context) error {
 
 // connect waits until the server can be reached. It opens no stream: a server ends silent ones.
 func (c *connection) connect(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, c.connectTimeout, c.unreachable())
+	ctx, cancel := context.WithTimeoutCause(ctx, c.connectTimeout, errLate)
 	defer cancel()
 	c.channel.Connect()
 	for state := c.channel.GetState(); state != connectivity.Ready; state = c.channel.GetState() {
@@ -106,18 +111,45 @@ func (c *connection) connect(ctx context.Context) error {
 			c.channel.Connect()
 		}
 		if !c.channel.WaitForStateChange(ctx, state) {
-			return context.Cause(ctx)
+			c.learnWhy()
+			return c.unreachableIfLate(context.Cause(ctx))
 		}
 	}
 	return nil
 }
 
+// learnWhy takes note of why the server cannot be reached. Only a call is told, which fails at once
+// for that reason.
+func (c *connection) learnWhy() {
+	if c.channel.GetState() != connectivity.TransientFailure {
+		return
+	}
+	ctx, cancel := context.WithTimeout(c.ctx, 200*time.Millisecond)
+	defer cancel()
+	_, err := c.channel.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, methodListen)
+	var lost *Error
+	if status.Code(err) == codes.Unavailable && errors.As(callFailure(err), &lost) {
+		c.lost.Store(lost)
+	}
+}
+
 var errClosed = &Error{Code: CodeClientClosed, Message: "the client was closed"}
 
-func (c *connection) unreachable() error {
-	lost := connectionLost("no answer from %s within %s", c.target, c.connectTimeout)
-	lost.Retryable = true
-	return lost
+// errLate is the cause of the end of a context that the connect timeout has ended.
+var errLate = errors.New("interlock: no connection in time")
+
+// unreachableIfLate says what it means that the connect timeout is over, and why there is no
+// connection as far as that is known. Any other failure stays as it is.
+func (c *connection) unreachableIfLate(err error) error {
+	if !errors.Is(err, errLate) {
+		return err
+	}
+	late := connectionLost("no answer from %s within %s", c.target, c.connectTimeout)
+	if lost := c.lost.Load(); lost != nil {
+		late.Message += ": " + lost.Message
+	}
+	late.Retryable = true
+	return late
 }
 
 // streamSoon returns the open stream, or opens one within the connect timeout.
@@ -125,9 +157,10 @@ func (c *connection) streamSoon(ctx context.Context) (*stream, error) {
 	if open := c.current.Load(); open != nil && open.ended() == nil && c.ctx.Err() == nil {
 		return open, nil
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, c.connectTimeout, c.unreachable())
+	ctx, cancel := context.WithTimeoutCause(ctx, c.connectTimeout, errLate)
 	defer cancel()
-	return c.streamEventually(ctx)
+	open, err := c.streamEventually(ctx)
+	return open, c.unreachableIfLate(err)
 }
 
 // streamEventually returns the open stream, or opens one, however long that takes. It fails
@@ -141,11 +174,6 @@ func (c *connection) streamEventually(ctx context.Context) (*stream, error) {
 	case <-c.ctx.Done():
 		return nil, errClosed
 	}
-	// A stream that ends as soon as it is opened is no reason to hurry. This is decided once:
-	// attempts that fail take time, too, and must not look like a stream that was open for long.
-	if !c.opened.IsZero() && time.Since(c.opened) > delayMax {
-		c.delay = 0
-	}
 	for {
 		if c.ctx.Err() != nil {
 			return nil, errClosed
@@ -153,32 +181,50 @@ func (c *connection) streamEventually(ctx context.Context) (*stream, error) {
 		if open := c.current.Load(); open != nil && open.ended() == nil {
 			return open, nil
 		}
-		if err := c.pause(ctx, c.delay); err != nil {
+		// A stream that ends as soon as it is opened is no reason to hurry. This is decided once for
+		// each: attempts that fail take time, too, and must not look like one that was open for long.
+		if !c.opened.IsZero() && time.Since(c.opened) > delayMax {
+			c.delay, c.next = 0, time.Time{}
+		}
+		c.opened = time.Time{}
+		// Of a pause that is longer than a caller waits, the next one waits for the rest only.
+		if err := c.wait(ctx, time.Until(c.next)); err != nil {
 			return nil, err
 		}
-		c.delay = min(delayMax, max(delayFirst, 2*c.delay))
 		open, err := c.open(ctx)
+		if err != nil && ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		c.delay = min(delayMax, max(delayFirst, 2*c.delay))
+		c.next = time.Now().Add(jittered(c.delay))
 		if err == nil {
 			c.opened = time.Now()
 			c.current.Store(open)
+			c.lost.Store(nil)
 			return open, nil
 		}
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		if !errors.Is(err, ErrConnectionLost) {
+		var lost *Error
+		if !errors.As(err, &lost) || lost.Code != CodeConnectionLost {
 			return nil, err
 		}
+		c.lost.Store(lost)
 		c.log.WarnContext(ctx, "cannot open a stream; retrying", "target", c.target, "error", err)
 	}
 }
 
 // pause waits for about so long.
 func (c *connection) pause(ctx context.Context, delay time.Duration) error {
+	return c.wait(ctx, jittered(delay))
+}
+
+// jittered is about so long.
+func jittered(delay time.Duration) time.Duration { return delay/2 + rand.N(delay/2+1) }
+
+func (c *connection) wait(ctx context.Context, delay time.Duration) error {
 	if delay <= 0 {
 		return nil
 	}
-	timer := time.NewTimer(delay/2 + rand.N(delay/2+1))
+	timer := time.NewTimer(delay)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -314,21 +360,32 @@ func (c *connection) listen(ctx context.Context, request *event, yield func(*eve
 	if err := c.connect(ctx); err != nil {
 		return err
 	}
-	token, err := c.listenOnce(ctx, request, yield)
-	if source, mayForget := c.tokens.(forgetful); mayForget && errors.Is(err, unauthorized) {
+	for attempt := 0; ; attempt++ {
+		token, accepted, err := c.listenOnce(ctx, request, yield)
+		source, mayForget := c.tokens.(forgetful)
+		if !mayForget || !errors.Is(err, unauthorized) {
+			return err
+		}
 		source.Forget(token)
-		_, err = c.listenOnce(ctx, request, yield)
+		if accepted {
+			// The token was revoked meanwhile. The same request would have the answer begin
+			// again: whoever resumes asks for the rest, with another token.
+			return asLost(err)
+		}
+		if attempt > 0 {
+			return err
+		}
 	}
-	return err
 }
 
-func (c *connection) listenOnce(ctx context.Context, request *event, yield func(*event) bool) (string, error) {
+// listenOnce also returns the token it used, and whether the server has accepted that.
+func (c *connection) listenOnce(ctx context.Context, request *event, yield func(*event) bool) (token string, accepted bool, err error) {
 	callContext, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(c.ctx, cancel)()
-	callContext, token, err := c.authenticated(callContext)
+	callContext, token, err = c.authenticated(callContext)
 	if err != nil {
-		return token, c.tokenFailure(ctx, err)
+		return token, false, c.tokenFailure(ctx, err)
 	}
 	call, err := c.channel.NewStream(callContext, &grpc.StreamDesc{ServerStreams: true}, methodListen)
 	if err == nil {
@@ -343,17 +400,22 @@ func (c *connection) listenOnce(ctx context.Context, request *event, yield func(
 		if err = call.RecvMsg(received); err != nil {
 			break
 		}
+		accepted = true
 		if !yield(received) {
-			return token, errStopped
+			return token, accepted, errStopped
 		}
 	}
 	switch {
 	case errors.Is(err, io.EOF):
-		return token, nil
+		return token, accepted, nil
 	case c.ctx.Err() != nil:
-		return token, errClosed
+		return token, accepted, errClosed
 	case ctx.Err() != nil:
-		return token, context.Cause(ctx)
+		return token, accepted, context.Cause(ctx)
 	}
-	return token, callFailure(err)
+	if call != nil && !accepted {
+		header, _ := call.Header() // only a call that is refused at once has none
+		accepted = header != nil
+	}
+	return token, accepted, callFailure(err)
 }

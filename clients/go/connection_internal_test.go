@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -38,6 +39,41 @@ func TestAfterALongConnectionTheDelayBetweenAttemptsGrows(t *testing.T) {
 	// At once, then after delays of about 0.1, 0.2, 0.4 and 0.8 s, which may be halved.
 	if attempts := lines.Load(); attempts < 3 || attempts > 7 {
 		t.Errorf("there were %d attempts", attempts)
+	}
+}
+
+func TestCallersWithLittleTimeConnectInTheEnd(t *testing.T) {
+	lines := new(atomic.Int64)
+	log := slog.New(counter{slog.Default().Handler(), lines})
+	connection, err := newConnection("127.0.0.1:1", newConfig([]Option{WithLogger(log), WithConnectTimeout(300 * time.Millisecond)}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = connection.shutDown(context.Background()) }()
+	connection.delay = delayMax
+	connection.next = time.Now().Add(time.Second) // longer than any of them waits
+	for lines.Load() == 0 {
+		if _, err := connection.streamSoon(context.Background()); !errors.Is(err, ErrConnectionLost) || !errors.Is(err, ErrRetryable) {
+			t.Fatalf("the failure is %v", err)
+		}
+		if time.Now().After(connection.next.Add(5 * time.Second)) {
+			t.Fatal("nobody has tried")
+		}
+	}
+	// Who waits meanwhile is told why there is no connection.
+	if _, err := connection.streamSoon(context.Background()); err == nil || !strings.Contains(err.Error(), "refused") {
+		t.Errorf("the failure is %v", err)
+	}
+}
+
+func TestWhoCannotConnectIsToldWhy(t *testing.T) {
+	connection, err := newConnection("127.0.0.1:1", newConfig([]Option{WithConnectTimeout(500 * time.Millisecond)}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = connection.shutDown(context.Background()) }()
+	if err := connection.connect(context.Background()); err == nil || !strings.Contains(err.Error(), "refused") {
+		t.Errorf("the failure is %v", err)
 	}
 }
 

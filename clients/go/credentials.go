@@ -25,7 +25,8 @@ var refusals = []int{http.StatusBadRequest, http.StatusUnauthorized, http.Status
 //
 // An endpoint that cannot be reached, is interrupted, or answers with what is neither a token nor
 // a refusal is an [ErrConnectionLost]: members try again, requests until their connect timeout.
-// A refusal is UNAUTHORIZED, and an address without an endpoint (404) is [CodeInvalidOptions].
+// A refusal is UNAUTHORIZED. An address without an endpoint is [CodeInvalidOptions]: one that answers
+// 404, or as a server does that asks for a token (401 with the code UNAUTHORIZED).
 type ClientCredentials struct {
 	// URL is the token endpoint, such as http://localhost:8080/api/oauth/token.
 	URL          string
@@ -133,11 +134,17 @@ func (c *ClientCredentials) obtain(ctx context.Context) (string, time.Duration, 
 // anything else may come from a proxy, and pass.
 func (c *ClientCredentials) refusal(response *http.Response, body []byte) error {
 	var refused struct {
-		Error string `json:"error"`
+		Error      string `json:"error"`
+		Properties struct {
+			ErrorCode string `json:"errorCode"`
+		} `json:"properties"`
 	}
-	isOAuth := json.Unmarshal(body, &refused) == nil && refused.Error != ""
+	isRead := json.Unmarshal(body, &refused) == nil
+	isOAuth := isRead && refused.Error != ""
+	// A server answers so whatever the path is, unless it is that of its token endpoint.
+	isElsewhere := isRead && response.StatusCode == http.StatusUnauthorized && refused.Properties.ErrorCode == string(unauthorized)
 	switch {
-	case response.StatusCode == http.StatusNotFound:
+	case response.StatusCode == http.StatusNotFound || isElsewhere:
 		message := c.URL + " answers " + response.Status + ": there is no token endpoint; check the URL"
 		return &Error{Code: CodeInvalidOptions, Message: message}
 	case isOAuth && slices.Contains(refusals, response.StatusCode):

@@ -17,16 +17,7 @@ import (
 )
 
 func TestClientCredentialsObtainATokenAndReplaceARefusedOne(t *testing.T) {
-	key, err := filepath.Abs("../../tests/keys/signing.pem")
-	must(t, err)
-	server := servertest.Start(t, map[string]string{
-		"CYODA_IAM_MODE": "jwt", "INTERLOCK_IAM_MOCK_CALLER": "false", "CYODA_JWT_SIGNING_KEY_FILE": key,
-		"CYODA_BOOTSTRAP_CLIENT_ID": "first", "CYODA_BOOTSTRAP_CLIENT_SECRET": "change-me",
-		"CYODA_BOOTSTRAP_TENANT_ID": "6b1f0c3e-2a5d-4c7e-9b8a-0d1e2f3a4b5c",
-	})
-	credentials := &interlock.ClientCredentials{
-		URL: server.HTTP + "/api/oauth/token", ClientID: "first", ClientSecret: "change-me",
-	}
+	server, credentials := guarded(t)
 	client := connect(t, server, interlock.WithTokenSource(credentials))
 	ctx := servertest.Context(t)
 	account, err := client.AccountGet(ctx, &api.AccountGetRequest{})
@@ -47,6 +38,91 @@ func TestClientCredentialsObtainATokenAndReplaceARefusedOne(t *testing.T) {
 	if !stale.forgotten {
 		t.Error("the refused token was not forgotten")
 	}
+}
+
+// guarded is a server that asks for tokens, and the credentials of its first client.
+func guarded(t *testing.T) (*servertest.Server, *interlock.ClientCredentials) {
+	t.Helper()
+	key, err := filepath.Abs("../../tests/keys/signing.pem")
+	must(t, err)
+	server := servertest.Start(t, map[string]string{
+		"CYODA_IAM_MODE": "jwt", "INTERLOCK_IAM_MOCK_CALLER": "false", "CYODA_JWT_SIGNING_KEY_FILE": key,
+		"CYODA_BOOTSTRAP_CLIENT_ID": "first", "CYODA_BOOTSTRAP_CLIENT_SECRET": "change-me",
+		"CYODA_BOOTSTRAP_TENANT_ID": "6b1f0c3e-2a5d-4c7e-9b8a-0d1e2f3a4b5c",
+	})
+	return server, &interlock.ClientCredentials{
+		URL: server.HTTP + "/api/oauth/token", ClientID: "first", ClientSecret: "change-me",
+	}
+}
+
+// successors is a source of the tokens of the first of these clients, then of the next, and so on.
+type successors struct {
+	mu      sync.Mutex
+	clients []*interlock.ClientCredentials
+}
+
+func (s *successors) first() *interlock.ClientCredentials {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.clients[0]
+}
+
+func (s *successors) Token(ctx context.Context) (string, error) { return s.first().Token(ctx) }
+
+func (s *successors) Forget(refused string) {
+	if token, err := s.first().Token(context.Background()); err != nil || token != refused {
+		return // it is another's by now
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clients = s.clients[1:]
+}
+
+func TestWhenTokensAreRevokedFeedsGoOnAndWhatWaitsIsALostConnection(t *testing.T) {
+	server, credentials := guarded(t)
+	admin := connect(t, server, interlock.WithTokenSource(credentials))
+	ctx := servertest.Context(t)
+	source := &successors{}
+	for range 4 {
+		made, err := admin.ClientCreate(ctx, &api.ClientCreateRequest{})
+		must(t, err)
+		source.clients = append(source.clients, &interlock.ClientCredentials{
+			URL: credentials.URL, ClientID: made.ClientID, ClientSecret: made.ClientSecret,
+		})
+	}
+	revoke := func() {
+		_, err := admin.ClientDelete(ctx, &api.ClientDeleteRequest{ClientID: source.first().ClientID})
+		must(t, err)
+	}
+	makeParcels(t, admin.Session, "")
+	createEventually(ctx, t, admin.Session, "0")
+	client := connect(t, server, interlock.WithTokenSource(source))
+	var seen []int64
+	for change, err := range client.FollowChanges(ctx, interlock.Changes{After: api.Ptr(int64(0))}) {
+		must(t, err)
+		if seen = append(seen, *change.Sequence); len(seen) == 3 {
+			break
+		}
+		revoke()
+		createEventually(ctx, t, admin.Session, "1")
+	}
+	if len(seen) != 3 || seen[0] >= seen[1] || seen[1] >= seen[2] {
+		t.Errorf("the feed was %v", seen)
+	}
+	_, err := client.WorkerRegister(ctx, &api.WorkerRegisterRequest{WorkerID: "w", Actions: []string{"a"}})
+	must(t, err)
+	lost := make(chan error, 1)
+	go func() {
+		_, err := client.TaskAwait(ctx, &api.TaskAwaitRequest{WorkerID: "w", Actions: []string{"a"}})
+		lost <- err
+	}()
+	time.Sleep(300 * time.Millisecond) // by then it was sent
+	revoke()
+	if err := <-lost; !errors.Is(err, interlock.ErrConnectionLost) || errors.Is(err, interlock.ErrRetryable) {
+		t.Errorf("the failure is %v", err)
+	}
+	_, err = client.AccountGet(ctx, &api.AccountGetRequest{})
+	must(t, err)
 }
 
 // staleToken has a token at first that the server refuses.
@@ -113,7 +189,10 @@ func TestOnlyTheRefusalOfATokenEndpointIsFinal(t *testing.T) {
 		"proxy refuses": {answered("401 Unauthorized", html), interlock.ErrConnectionLost},
 		"wrong secret":  {answered("401 Unauthorized", `{"error":"invalid_client"}`), api.CodeUnauthorized},
 		"wrong grant":   {answered("400 Bad Request", `{"error":"unsupported_grant_type"}`), api.CodeUnauthorized},
-		"wrong path":    {answered("404 Not Found", html), interlock.CodeInvalidOptions},
+		"wrong path of a server": {
+			answered("401 Unauthorized", `{"status":401,"properties":{"errorCode":"UNAUTHORIZED"}}`), interlock.CodeInvalidOptions,
+		},
+		"wrong path": {answered("404 Not Found", html), interlock.CodeInvalidOptions},
 	} {
 		t.Run(name, func(t *testing.T) {
 			url, _ := endpoint(t, test.answer, nil)

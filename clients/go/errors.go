@@ -104,10 +104,20 @@ func connectionLost(format string, arguments ...any) *Error {
 	return &Error{Code: CodeConnectionLost, Message: fmt.Sprintf(format, arguments...)}
 }
 
+// asLost is what the end of an open stream means for the requests on it. If the server has revoked
+// the token of the stream, that says nothing about the next stream, for which there may be another.
+func asLost(failure error) error {
+	var revoked *Error
+	if !errors.As(failure, &revoked) || revoked.Code != unauthorized {
+		return failure
+	}
+	return connectionLost("%s", revoked.Message)
+}
+
 // asUnsent marks the failure of a request that was certainly not sent.
 func asUnsent(failure error) error {
 	var lost *Error
-	if !errors.As(failure, &lost) || lost.Code != CodeConnectionLost {
+	if !errors.As(asLost(failure), &lost) || lost.Code != CodeConnectionLost {
 		return failure
 	}
 	return &Error{Code: CodeConnectionLost, Message: lost.Message + "; the request was not sent", Retryable: true}

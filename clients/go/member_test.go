@@ -93,13 +93,14 @@ func TestARejectionAPanicAndAnErrorFailTheTransition(t *testing.T) {
 		text      string
 		retryable bool
 	}{
-		"rejection": {func(context.Context, *interlock.Call) (any, error) { return nil, interlock.Reject("too heavy") }, "too heavy", false},
-		"error":     {func(context.Context, *interlock.Call) (any, error) { return nil, errors.New("disk full") }, "disk full", false},
-		"panic":     {func(context.Context, *interlock.Call) (any, error) { panic("oh no") }, "panic: oh no", false},
-		"goexit":    {func(context.Context, *interlock.Call) (any, error) { runtime.Goexit(); return nil, nil }, "ended its goroutine", false},
-		"not UTF-8": {func(context.Context, *interlock.Call) (any, error) { return json.RawMessage("{\"sku\":\"\xff\"}"), nil }, "not UTF-8", false},
-		"odd text":  {func(context.Context, *interlock.Call) (any, error) { return nil, errors.New("a\xffb") }, "a\ufffdb", false},
-		"no entity": {func(context.Context, *interlock.Call) (any, error) { return []int{1}, nil }, "", false},
+		"rejection":                  {func(context.Context, *interlock.Call) (any, error) { return nil, interlock.Reject("too heavy") }, "too heavy", false},
+		"error":                      {func(context.Context, *interlock.Call) (any, error) { return nil, errors.New("disk full") }, "disk full", false},
+		"panic":                      {func(context.Context, *interlock.Call) (any, error) { panic("oh no") }, "panic: oh no", false},
+		"goexit":                     {func(context.Context, *interlock.Call) (any, error) { runtime.Goexit(); return nil, nil }, "ended its goroutine", false},
+		"not UTF-8":                  {func(context.Context, *interlock.Call) (any, error) { return json.RawMessage("{\"sku\":\"\xff\"}"), nil }, "not UTF-8", false},
+		"odd text":                   {func(context.Context, *interlock.Call) (any, error) { return nil, errors.New("a\xffb") }, "a\ufffdb", false},
+		"panics while it is encoded": {func(context.Context, *interlock.Call) (any, error) { return panicking{}, nil }, "panic: no JSON", false},
+		"no entity":                  {func(context.Context, *interlock.Call) (any, error) { return []int{1}, nil }, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			calls := 0
@@ -125,6 +126,11 @@ func TestARejectionAPanicAndAnErrorFailTheTransition(t *testing.T) {
 		})
 	}
 }
+
+// panicking is a result that cannot be encoded.
+type panicking struct{}
+
+func (panicking) MarshalJSON() ([]byte, error) { panic("no JSON") }
 
 func TestARetryableFailureIsRetriedUnderTheSameKey(t *testing.T) {
 	server, tenant := servertest.Start(t, nil), servertest.Tenant(t)

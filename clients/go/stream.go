@@ -95,7 +95,7 @@ func (s *stream) end(err error) {
 	s.pending, s.outbox = map[string]*answer{}, nil
 	for _, a := range waiting {
 		if a.sent {
-			a.fail(failure)
+			a.fail(asLost(failure))
 		} else {
 			a.fail(asUnsent(failure))
 		}

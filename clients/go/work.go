@@ -281,7 +281,7 @@ func (m *Member) execute(ctx context.Context, work work) (result any, err error)
 func (m *Member) answer(on *stream, work work, result any, err error) {
 	var payload map[string]any
 	if err == nil {
-		payload, err = work.done(result)
+		payload, err = m.encoded(work, result)
 	}
 	var response *event
 	if err == nil {
@@ -301,6 +301,19 @@ func (m *Member) answer(on *stream, work work, result any, err error) {
 		return
 	}
 	on.send(response)
+}
+
+// encoded makes the payload of a result, whose own methods may panic as well as the handler.
+func (m *Member) encoded(work work, result any) (payload map[string]any, err error) {
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			kind, name := work.about()
+			m.connection.log.Error("the result of a handler panicked",
+				"kind", kind.String(), "name", name, "panic", panicked, "stack", string(debug.Stack()))
+			err = fmt.Errorf("panic: %v", panicked)
+		}
+	}()
+	return work.done(result)
 }
 
 // respond makes the event of an answer. One for which the server would end the stream is an error.

@@ -67,6 +67,9 @@ const GRACE: Duration = Duration::from_secs(10);
 /// A little longer for streams, which send their final status at the end.
 const GRACE_OF_STREAMS: Duration = Duration::from_secs(11);
 
+/// How long it may take to store what was reported until then.
+const GRACE_OF_REPORTS: Duration = Duration::from_secs(2);
+
 /// Why the process could not start or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -226,6 +229,13 @@ fn keep_up(tls: Option<Tls>, telemetry: &Telemetry, tasks: &TaskTracker, stop: &
     tasks.spawn(async move { measuring.run_until_cancelled(measured).await });
 }
 
+/// The limits of tenants.
+fn tenants(config: &Config, tasks: &TaskTracker, stop: &CancellationToken) -> Tenants {
+    let tenants = Tenants::new(config.tenant_limits);
+    tasks.spawn(tenants.clone().keep_small(stop.clone()));
+    tenants
+}
+
 /// Serves until the process is asked to stop, and then stops the committer.
 async fn serve(
     config: Config,
@@ -258,12 +268,11 @@ async fn serve(
         config.cluster.as_ref().map(Cluster::signing),
     );
     let cluster = join_cluster(&config, &storage, &members, &tasks, &stop);
-    drive_runs(&config, &runtime, &channels, &tasks, &stop);
+    let reports = Reports::begin(&runtime, &channels, &stop);
+    drive_runs(&config, &runtime, &tasks, &stop);
     keep_storage(&config, &storage, &tasks, &stop);
     let (jobs, runner) = Jobs::new(storage.clone(), config.jobs);
     tasks.spawn(runner.run(stop.clone()));
-    let tenants = Tenants::new(config.tenant_limits);
-    tasks.spawn(tenants.clone().keep_small(stop.clone()));
     let services = Services {
         runtime,
         registry,
@@ -278,7 +287,7 @@ async fn serve(
         jobs,
         authenticator: config.authenticator.clone(),
         rules: config.rules,
-        tenants,
+        tenants: tenants(&config, &tasks, &stop),
         receiving: Receiving::new(receiving_bytes(&config)),
         connectors: Arc::new(config.connectors.clone()),
         routes: own_routes(&config),
@@ -328,6 +337,7 @@ async fn serve(
     // First the streams, which still commit; then the committer, which answers what is waiting.
     tasks.close();
     let _ = timeout(GRACE_OF_STREAMS, tasks.wait()).await;
+    reports.end().await;
     storage.leave().await;
     drop(committer);
     tasks.wait().await;
@@ -397,17 +407,30 @@ fn keep_storage(config: &Config, storage: &Storage, tasks: &TaskTracker, stop: &
     tasks.spawn(storage.clone().forget_topic_events(retention, stop.clone()));
 }
 
-/// Begins to hand out tasks, and to do what is due.
-fn drive_runs(
-    config: &Config,
-    runtime: &Runtime,
-    channels: &Channels,
-    tasks: &TaskTracker,
-    stop: &CancellationToken,
-) {
-    let ends = runtime.task_ends();
-    let (channels, stopping) = (channels.clone(), stop.clone());
-    tasks.spawn(async move { channels.run(ends, stopping).await });
+/// Hands out tasks, and records how they end until the requests in flight at the stop have ended.
+struct Reports {
+    tasks: TaskTracker,
+    end: CancellationToken,
+}
+
+impl Reports {
+    fn begin(runtime: &Runtime, channels: &Channels, stop: &CancellationToken) -> Self {
+        let (tasks, end) = (TaskTracker::new(), CancellationToken::new());
+        channels.stop_with(stop.clone());
+        tasks.spawn(channels.run(runtime.task_ends(), end.clone()));
+        tasks.spawn(runtime.clone().keep_leases(end.clone()));
+        Self { tasks, end }
+    }
+
+    async fn end(self) {
+        self.end.cancel();
+        self.tasks.close();
+        let _ = timeout(GRACE_OF_REPORTS, self.tasks.wait()).await;
+    }
+}
+
+/// Begins to do what is due.
+fn drive_runs(config: &Config, runtime: &Runtime, tasks: &TaskTracker, stop: &CancellationToken) {
     if config.look_after_tasks {
         let due = runtime.clone();
         tasks.spawn(due.look_after_tasks(tasks.clone(), stop.clone()));
@@ -416,7 +439,6 @@ fn drive_runs(
             tasks.spawn(runtime.clone().tick_on_schedule(interval, stop.clone()));
         }
     }
-    tasks.spawn(runtime.clone().keep_leases(stop.clone()));
     tasks.spawn(runtime.clone().share_tasks(stop.clone()));
     tasks.spawn(runtime.clone().keep_mirrors(stop.clone()));
 }

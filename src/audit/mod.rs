@@ -89,12 +89,15 @@ pub async fn page(
     let mut items = Vec::new();
     let mut skip = filter.skip;
     let mut before = None;
+    // Without kinds it is only asked whether there is an entity.
+    let is_nothing = !filter.changes && !filter.machine;
+    let size = if is_nothing { 1 } else { PART };
     loop {
-        let part = snapshot.trail(id, before, PART).await?;
+        let part = snapshot.trail(id, before, size).await?;
         if part.is_empty() && before.is_none() {
             return Ok(None);
         }
-        let is_last = i64::try_from(part.len()).is_ok_and(|count| count < PART);
+        let is_last = is_nothing || i64::try_from(part.len()).is_ok_and(|count| count < PART);
         before = part.last().map(position);
         for recorded in part {
             for item in items_of(&recorded).filter(|item| filter.takes(item)) {
@@ -125,21 +128,18 @@ pub async fn finished(
     id: EntityId,
     transaction: TransactionId,
 ) -> Result<Option<MachineEvent>, Error> {
-    let filter = Filter {
-        changes: false,
-        machine: true,
-        from: None,
-        to: None,
-        transaction: Some(transaction),
-        skip: 0,
-        limit: usize::MAX,
-    };
-    let page = page(snapshot, id, &filter).await?;
-    let items = page.map_or_else(Vec::new, |page| page.items);
-    Ok(items.into_iter().find_map(|item| match item {
-        Item::Machine(event) if event.kind == events::FINISH => Some(event),
-        Item::Machine(_) | Item::Change(_) => None,
-    }))
+    let recorded = snapshot.trail_of(id, transaction).await?;
+    Ok(recorded
+        .iter()
+        .flat_map(items_of)
+        .find_map(|item| match item {
+            Item::Machine(event)
+                if event.kind == events::FINISH && event.transaction == transaction =>
+            {
+                Some(event)
+            }
+            Item::Machine(_) | Item::Change(_) => None,
+        }))
 }
 
 const fn position(recorded: &Recorded) -> Position {

@@ -2,6 +2,20 @@
 
 use bytes::{Buf as _, Bytes};
 
+/// How many bytes of a body are sent at once: a longer one is sent in parts.
+pub(super) const PART: usize = 64 << 10;
+
+/// To what the order of frames matters: a request, of either node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Request {
+    /// This node asks.
+    Own(u64),
+    /// This node answers.
+    Theirs(u64),
+    /// None.
+    None,
+}
+
 /// The kind of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum What {
@@ -19,10 +33,14 @@ pub(super) enum Frame {
     Ask(u64, What, Bytes),
     /// The asking node does not want the rest.
     Cancel(u64),
-    /// The asking node has read this many answers more.
+    /// The asking node has read answers that count for this many bytes.
     Credit(u64, u32),
     /// One answer.
     Item(u64, Bytes),
+    /// A part of what is asked, of which more follows.
+    AskPart(u64, Bytes),
+    /// A part of an answer, of which more follows.
+    ItemPart(u64, Bytes),
     /// There are no more answers.
     End(u64),
     /// The node is there.
@@ -40,6 +58,8 @@ impl Frame {
             Self::Item(number, body) => (5, *number, body),
             Self::End(number) => (6, *number, &[]),
             Self::Ping => (7, 0, &[]),
+            Self::AskPart(number, body) => (8, *number, body),
+            Self::ItemPart(number, body) => (9, *number, body),
         };
         let mut bytes = Vec::with_capacity(9 + rest.len());
         bytes.push(kind);
@@ -62,6 +82,8 @@ impl Frame {
             5 => Self::Item(number, bytes),
             6 => Self::End(number),
             7 => Self::Ping,
+            8 => Self::AskPart(number, bytes),
+            9 => Self::ItemPart(number, bytes),
             _ => return None,
         })
     }
@@ -69,8 +91,47 @@ impl Frame {
     /// How many bytes it carries.
     pub(super) fn len(&self) -> usize {
         match self {
-            Self::Ask(_, _, body) | Self::Item(_, body) => body.len(),
+            Self::Ask(_, _, body)
+            | Self::Item(_, body)
+            | Self::AskPart(_, body)
+            | Self::ItemPart(_, body) => body.len(),
             Self::Cancel(_) | Self::Credit(..) | Self::End(_) | Self::Ping => 0,
+        }
+    }
+
+    /// Whether it is sent in parts.
+    pub(super) fn is_large(&self) -> bool {
+        self.len() > PART
+    }
+
+    /// The request that it belongs to, as the node sees it that sends it.
+    pub(super) const fn request(&self) -> Request {
+        match self {
+            Self::Ask(number, ..)
+            | Self::AskPart(number, _)
+            | Self::Cancel(number)
+            | Self::Credit(number, _) => Request::Own(*number),
+            Self::Item(number, _) | Self::ItemPart(number, _) | Self::End(number) => {
+                Request::Theirs(*number)
+            }
+            Self::Ping => Request::None,
+        }
+    }
+
+    /// Takes the first part of a large one; none if it is not.
+    pub(super) fn split(&mut self, most: usize) -> Option<Self> {
+        if self.len() <= most {
+            return None;
+        }
+        match self {
+            Self::Ask(number, _, body) => Some(Self::AskPart(*number, body.split_to(most))),
+            Self::Item(number, body) => Some(Self::ItemPart(*number, body.split_to(most))),
+            Self::AskPart(..)
+            | Self::ItemPart(..)
+            | Self::Cancel(_)
+            | Self::Credit(..)
+            | Self::End(_)
+            | Self::Ping => None,
         }
     }
 }
@@ -90,13 +151,15 @@ mod tests {
             Frame::Item(6, Bytes::from_static(b"answer")),
             Frame::End(7),
             Frame::Ping,
+            Frame::AskPart(8, Bytes::from_static(b"begin")),
+            Frame::ItemPart(9, Bytes::from_static(b"begin")),
         ] {
             assert_eq!(Frame::decode(frame.encode().into()), Some(frame));
         }
         for bad in [
             &b""[..],
             b"12345678",
-            b"\x09\0\0\0\0\0\0\0\0",
+            b"\x0a\0\0\0\0\0\0\0\0",
             b"\x04\0\0\0\0\0\0\0\0\0",
         ] {
             assert_eq!(Frame::decode(Bytes::copy_from_slice(bad)), None);

@@ -1,8 +1,9 @@
 //! A stream between two nodes: the requests of both to each other, side by side.
 //!
-//! Everything on it is bounded: what is sent in bytes, a request's answers by what was read of
-//! them, so that one that is read slowly does not keep the others. A peer that says nothing for a
-//! while is gone; then every request on the stream has failed.
+//! Everything on it is bounded in bytes: what waits to be sent, and of each request the answers that
+//! were not read, so that one that is read slowly does not keep the others. What is large is sent in
+//! parts, in turns with what is small. A peer that says nothing for a while is gone; then every
+//! request on the stream has failed.
 
 use std::{
     collections::HashMap,
@@ -13,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use futures_util::{StreamExt as _, stream::BoxStream};
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, mpsc},
@@ -28,16 +29,19 @@ use super::{
     frame::{Frame, What},
     handshake::{Introduction, Met},
     seal::Seal,
+    turns::Turns,
 };
 
-/// How many answers of a request may be unread.
-const UNREAD_MAX: usize = 32;
+/// How many bytes of the answers to a request may be unread, or one answer that is longer.
+const UNREAD_MAX: usize = 1 << 20;
 
-/// After how many answers the other node learns that they were read.
-const CREDIT_AT: u32 = 8;
+/// After how many bytes the other node learns that they were read; it learns it anyway before a
+/// request waits for its next answer.
+const CREDIT_AT: usize = UNREAD_MAX / 4;
 
-/// How many bytes may wait to be sent.
+/// How many bytes may wait to be sent of what is large, and of what is small.
 const BYTES_MAX: usize = 32 << 20;
+const SMALL_BYTES_MAX: usize = 8 << 20;
 
 /// What a message counts for at least.
 const BYTES_LEAST: usize = 1 << 10;
@@ -74,6 +78,7 @@ pub(super) struct Link {
     pub(super) peer: Introduction,
     out: mpsc::UnboundedSender<Outgoing>,
     room: Arc<Semaphore>,
+    room_for_small: Arc<Semaphore>,
     /// A mutex, not a task: it is held for a look-up.
     asked: Mutex<HashMap<u64, mpsc::Sender<Item>>>,
     next: AtomicU64,
@@ -101,7 +106,8 @@ pub struct Answers {
     link: Arc<Link>,
     number: u64,
     items: mpsc::Receiver<Item>,
-    read: u32,
+    /// Bytes that were read, and that the other node does not know of.
+    read: usize,
     is_over: bool,
 }
 
@@ -123,12 +129,15 @@ impl Answers {
         if self.is_over {
             return Ok(None);
         }
+        if self.items.is_empty() {
+            // An answer may wait there that needs all of it.
+            self.say_what_was_read();
+        }
         match self.items.recv().await {
             Some(Item::One(item)) => {
-                self.read += 1;
-                if self.read == CREDIT_AT {
-                    self.link.say(Frame::Credit(self.number, self.read));
-                    self.read = 0;
+                self.read += counts_for(&item);
+                if self.read >= CREDIT_AT {
+                    self.say_what_was_read();
                 }
                 Ok(Some(item))
             }
@@ -142,6 +151,19 @@ impl Answers {
             }
         }
     }
+
+    fn say_what_was_read(&mut self) {
+        let read = u32::try_from(std::mem::take(&mut self.read)).unwrap_or(u32::MAX);
+        if read > 0 {
+            self.link.say(Frame::Credit(self.number, read));
+        }
+    }
+}
+
+/// How many bytes of those that may be unread an answer takes. The longest takes all of them, so
+/// that none is refused.
+fn counts_for(item: &Bytes) -> usize {
+    item.len().clamp(BYTES_LEAST, UNREAD_MAX)
 }
 
 impl Drop for Answers {
@@ -167,6 +189,7 @@ impl Link {
             peer: met.peer,
             out,
             room: Arc::new(Semaphore::new(BYTES_MAX)),
+            room_for_small: Arc::new(Semaphore::new(SMALL_BYTES_MAX)),
             asked: Mutex::default(),
             next: AtomicU64::new(1),
             served: Mutex::default(),
@@ -241,7 +264,12 @@ impl Link {
     /// Sends a frame once there is room for its bytes.
     async fn send(&self, frame: Frame) -> Result<(), Gone> {
         let bytes = frame.len().clamp(BYTES_LEAST, BYTES_MAX);
-        let room = Arc::clone(&self.room);
+        let room = if frame.is_large() {
+            &self.room
+        } else {
+            &self.room_for_small
+        };
+        let room = Arc::clone(room);
         let taking = room.acquire_many_owned(u32::try_from(bytes).unwrap_or(u32::MAX));
         let permit = self.over.run_until_cancelled(taking).await;
         let permit = permit.ok_or(Gone)?.map_err(|_| Gone)?;
@@ -254,7 +282,7 @@ impl Link {
     pub(super) async fn ask(self: &Arc<Self>, what: What, body: Bytes) -> Result<Answers, Gone> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         // One more for the end.
-        let (items, answers) = mpsc::channel(UNREAD_MAX + 1);
+        let (items, answers) = mpsc::channel(UNREAD_MAX / BYTES_LEAST + 1);
         self.lock().insert(number, items);
         let answers = Answers {
             link: Arc::clone(self),
@@ -277,6 +305,8 @@ impl Link {
         serve: Serve,
         tasks: TaskTracker,
     ) {
+        // What is asked, and what is answered, of which more follows. The peer bounds what it sends.
+        let (mut asking, mut answering) = (Parts::default(), Parts::default());
         while let Ok(Some(Ok(sealed))) = timeout(SILENCE_MAX, incoming.next()).await {
             let frame = open
                 .open(&sealed)
@@ -286,41 +316,34 @@ impl Link {
                 return;
             };
             match frame {
-                Frame::Ask(number, what, body) => {
-                    let request = Served {
-                        cancel: self.over.child_token(),
-                        credit: Arc::new(Semaphore::new(UNREAD_MAX)),
-                    };
-                    let mut all = self.served();
-                    if all.len() >= SERVED_MAX {
-                        self.say(Frame::End(number));
-                        continue;
-                    }
-                    all.insert(number, request.clone());
-                    drop(all);
-                    let answers = serve(what, body, request.cancel.clone());
-                    let link = Arc::clone(&self);
-                    tasks.spawn(async move {
-                        let answering = link.answer(number, answers, &request);
-                        request.cancel.run_until_cancelled(answering).await;
-                        request.cancel.cancel();
-                        link.served().remove(&number);
-                    });
+                Frame::AskPart(number, part) => asking.add(number, &part),
+                Frame::Ask(number, what, rest) => {
+                    self.begin(number, what, asking.whole(number, rest), &serve, &tasks);
                 }
                 Frame::Cancel(number) => {
+                    asking.forget(number);
                     let all = self.served();
                     if let Some(request) = all.get(&number) {
                         request.cancel.cancel();
                     }
                 }
-                Frame::Credit(number, count) => {
+                Frame::Credit(number, bytes) => {
                     let all = self.served();
                     if let Some(request) = all.get(&number) {
-                        let count = usize::try_from(count).unwrap_or(UNREAD_MAX);
-                        request.credit.add_permits(count.min(UNREAD_MAX));
+                        let bytes = usize::try_from(bytes).unwrap_or(UNREAD_MAX);
+                        request.credit.add_permits(bytes.min(UNREAD_MAX));
                     }
                 }
-                Frame::Item(number, item) => {
+                Frame::ItemPart(number, part) => {
+                    // If nobody wants it any more, it is not kept.
+                    if self.lock().contains_key(&number) {
+                        answering.add(number, &part);
+                    } else {
+                        answering.forget(number);
+                    }
+                }
+                Frame::Item(number, rest) => {
+                    let item = answering.whole(number, rest);
                     let asked = self.lock().get(&number).cloned();
                     // A peer that sends more than was read is not one of ours.
                     if let Some(Err(mpsc::error::TrySendError::Full(_))) =
@@ -339,9 +362,40 @@ impl Link {
         }
     }
 
+    /// Begins to work on a request of the peer.
+    fn begin(
+        self: &Arc<Self>,
+        number: u64,
+        what: What,
+        body: Bytes,
+        serve: &Serve,
+        tasks: &TaskTracker,
+    ) {
+        let request = Served {
+            cancel: self.over.child_token(),
+            credit: Arc::new(Semaphore::new(UNREAD_MAX)),
+        };
+        let mut all = self.served();
+        if all.len() >= SERVED_MAX {
+            self.say(Frame::End(number));
+            return;
+        }
+        all.insert(number, request.clone());
+        drop(all);
+        let answers = serve(what, body, request.cancel.clone());
+        let link = Arc::clone(self);
+        tasks.spawn(async move {
+            let answering = link.answer(number, answers, &request);
+            request.cancel.run_until_cancelled(answering).await;
+            request.cancel.cancel();
+            link.served().remove(&number);
+        });
+    }
+
     async fn answer(&self, number: u64, mut answers: BoxStream<'static, Bytes>, to: &Served) {
         while let Some(item) = answers.next().await {
-            let Ok(credit) = to.credit.acquire().await else {
+            let bytes = u32::try_from(counts_for(&item)).unwrap_or(u32::MAX);
+            let Ok(credit) = to.credit.acquire_many(bytes).await else {
                 return;
             };
             credit.forget();
@@ -357,8 +411,31 @@ impl Link {
 #[derive(Clone)]
 struct Served {
     cancel: CancellationToken,
-    /// How many more answers may be sent.
+    /// How many more bytes of answers may be sent.
     credit: Arc<Semaphore>,
+}
+
+/// Bodies of which only parts have arrived, by the number of their request.
+#[derive(Default)]
+struct Parts(HashMap<u64, BytesMut>);
+
+impl Parts {
+    fn add(&mut self, number: u64, part: &[u8]) {
+        self.0.entry(number).or_default().extend_from_slice(part);
+    }
+
+    /// The body, with its rest.
+    fn whole(&mut self, number: u64, rest: Bytes) -> Bytes {
+        let Some(mut body) = self.0.remove(&number) else {
+            return rest;
+        };
+        body.extend_from_slice(&rest);
+        body.freeze()
+    }
+
+    fn forget(&mut self, number: u64) {
+        self.0.remove(&number);
+    }
 }
 
 /// Seals what is to be sent, and says now and then that this node is there.
@@ -369,13 +446,21 @@ async fn write(
 ) {
     let mut pings = interval(PING);
     pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut turns = Turns::new();
     loop {
-        let Outgoing(frame, permit) = tokio::select! {
-            frame = frames.recv() => match frame {
-                Some(frame) => frame,
-                None => return,
-            },
-            _ = pings.tick() => Outgoing(Frame::Ping, None),
+        while let Ok(Outgoing(frame, permit)) = frames.try_recv() {
+            turns.add(frame, permit);
+        }
+        let Some((frame, permit)) = turns.next() else {
+            let Outgoing(frame, permit) = tokio::select! {
+                frame = frames.recv() => match frame {
+                    Some(frame) => frame,
+                    None => return,
+                },
+                _ = pings.tick() => Outgoing(Frame::Ping, None),
+            };
+            turns.add(frame, permit);
+            continue;
         };
         let Some(sealed) = seal.seal(&frame.encode()) else {
             return;

@@ -201,6 +201,10 @@ impl Others for Cluster {
                 .into_iter()
                 .partition(|member| !wanted.tried.contains(&member.id));
             let choices = if new.is_empty() { tried } else { new };
+            let (avoided, reached): (Vec<_>, Vec<_>) = choices
+                .into_iter()
+                .partition(|member| self.is_avoided(member.node));
+            let choices = if reached.is_empty() { avoided } else { reached };
             let turn = &self.0.known.turn;
             let turn = turn.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
             let chosen = choices.get(turn % choices.len().max(1))?;

@@ -14,6 +14,9 @@ mod link;
 mod members;
 mod seal;
 mod secret;
+#[cfg(test)]
+mod tests;
+mod turns;
 
 use std::{
     collections::HashMap,
@@ -41,8 +44,15 @@ use frame::What;
 use handshake::{Introduction, Met};
 use link::{Ends, Link};
 
+/// What nodes compare before they work together: that of the release, and a number that rises with
+/// each change of what is sent between nodes, so that builds of one release differ, too.
+const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+link.2");
+
 /// How long a node that could not be reached is not tried again.
 const PAUSE: Duration = Duration::from_millis(500);
+
+/// How long members of a node that could not be reached are not called where others can be.
+const AVOIDED: Duration = Duration::from_secs(10);
 
 /// How long opening a stream may take.
 const OPENING_MAX: Duration = Duration::from_secs(10);
@@ -138,8 +148,10 @@ struct Inner {
 struct Peer {
     /// A mutex, not a task: it is held for a look-up.
     link: Mutex<Option<Arc<Link>>>,
-    /// Held while a stream is opened; when that failed last.
-    opening: tokio::sync::Mutex<Option<Instant>>,
+    /// Held while a stream is opened.
+    opening: tokio::sync::Mutex<()>,
+    /// When that failed last. A mutex, not a task: it is held for a look-up.
+    failed: Mutex<Option<Instant>>,
 }
 
 impl std::fmt::Debug for Inner {
@@ -155,6 +167,18 @@ impl Peer {
 
     fn link(&self) -> Option<Arc<Link>> {
         self.lock().clone().filter(|link| !link.is_over())
+    }
+
+    /// Notes that no stream could be opened, or that one was.
+    fn opened(&self, failed: Option<Instant>) {
+        *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = failed;
+    }
+
+    /// Whether no stream could be opened within that time.
+    fn has_failed_within(&self, time: Duration) -> bool {
+        let failed = self.failed.lock();
+        let failed = *failed.unwrap_or_else(PoisonError::into_inner);
+        failed.is_some_and(|at| at.elapsed() < time)
     }
 }
 
@@ -172,7 +196,7 @@ impl Cluster {
         let own = Introduction {
             number: storage.node().0,
             name: name.to_owned(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
+            version: VERSION.to_owned(),
         };
         Self(Arc::new(Inner {
             storage,
@@ -248,17 +272,23 @@ impl Cluster {
         Arc::clone(self.peers().entry(node).or_default())
     }
 
+    /// Whether calls go to other nodes, if they can: this one could not be reached a moment ago.
+    fn is_avoided(&self, node: NodeRow) -> bool {
+        let peer = self.peers().get(&node).map(Arc::clone);
+        peer.is_some_and(|peer| peer.has_failed_within(AVOIDED) && peer.link().is_none())
+    }
+
     /// The stream to a node, which is opened if there is none.
     async fn link(&self, node: NodeRow) -> Result<Arc<Link>, Unreached> {
         let peer = self.peer(node);
         if let Some(link) = peer.link() {
             return Ok(link);
         }
-        let mut failed = peer.opening.lock().await;
+        let _opening = peer.opening.lock().await;
         if let Some(link) = peer.link() {
             return Ok(link);
         }
-        if failed.is_some_and(|at| at.elapsed() < PAUSE) {
+        if peer.has_failed_within(PAUSE) {
             return Err(Unreached(node.0));
         }
         let opened = timeout(OPENING_MAX, self.open(node)).await;
@@ -266,12 +296,12 @@ impl Cluster {
             opened.unwrap_or_else(|_| Err(Refused::Away("it did not answer in time".to_owned())));
         match opened {
             Ok(link) => {
-                *failed = None;
+                peer.opened(None);
                 Ok(self.keep(&peer, link))
             }
             Err(refused) => {
                 warn!(node = node.0, "another node cannot be reached: {refused}");
-                *failed = Some(Instant::now());
+                peer.opened(Some(Instant::now()));
                 Err(Unreached(node.0))
             }
         }
@@ -355,8 +385,10 @@ impl Cluster {
         }
         drop(kept);
         // Nodes that are gone have new numbers when they return.
-        self.peers()
-            .retain(|_, other| Arc::strong_count(other) > 1 || other.link().is_some());
+        self.peers().retain(|_, other| {
+            let is_used = Arc::strong_count(other) > 1 || other.link().is_some();
+            is_used || other.has_failed_within(AVOIDED)
+        });
         link
     }
 

@@ -650,6 +650,7 @@ mod tests {
             ("$.s", "LIKE", "\"rape\"", false),
             ("$.s", "LIKE", "\"G.*\"", false),
             ("$.s", "LIKE", "\"G\\\\%\"", false),
+            ("$.s", "LIKE", "\"G\\\\rape\"", false),
             ("$.m", "LIKE", "\"line%\"", false),
             ("$.n", "LIKE", "\"%\"", false),
             ("$.s", "MATCHES_PATTERN", "\"G.*e\"", true),

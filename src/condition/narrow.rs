@@ -158,6 +158,12 @@ impl Leaf {
     }
 
     fn field_narrowing(&self, path: &Path, schema: &Schema) -> Option<Narrowing> {
+        let indexed = indexed_path(path);
+        // An index has the elements of a list, but not those of the lists within it.
+        let has_inner_lists = |node: &Node| node.element.as_ref()?.element.as_ref().map(|_| ());
+        if schema.root.at(&indexed).and_then(has_inner_lists).is_some() {
+            return None;
+        }
         let types = declared(schema.root.at(path));
         let is_of_one_element = path
             .steps()
@@ -202,7 +208,7 @@ impl Leaf {
             | Matcher::BadPattern(_) => return None,
         };
         Some(Narrowing::Keys {
-            path: indexed_path(path),
+            path: indexed,
             ranges,
         })
     }
@@ -274,7 +280,7 @@ mod tests {
     use crate::entity::Document;
 
     fn narrowing(condition: &str) -> Narrowing {
-        let sample = r#"{"n":1,"s":"x","t":["a"],"l":[{"k":1}],"day":"2024-01-01"}"#;
+        let sample = r#"{"n":1,"s":"x","t":["a"],"l":[{"k":1}],"g":[1,[2]],"day":"2024-01-01"}"#;
         let schema = Schema::infer(&Document::parse(sample).expect("JSON"));
         Condition::parse(condition)
             .expect(condition)
@@ -334,5 +340,9 @@ mod tests {
             narrowing(&leaf("$.t[9]", "IS_NULL", "0")),
             Narrowing::Everything
         );
+        for path in ["$.g", "$.g[0]", "$.g[*][*]", "$.g[0][1]"] {
+            let narrowed = narrowing(&leaf(path, "EQUALS", "1"));
+            assert_eq!(narrowed, Narrowing::Everything, "{path}");
+        }
     }
 }

@@ -328,7 +328,7 @@ fn weigh_item(item: &ClassSetItem) -> usize {
 /// (`workflow-engine.md` §2.6). Returns the estimated size and the pattern.
 fn like(text: &str) -> (usize, String) {
     let (mut size, mut pattern) = (CHARACTER, String::from("^(?-s:"));
-    let mut chars = text.chars();
+    let mut chars = text.chars().peekable();
     while let Some(char) = chars.next() {
         let literal = match char {
             '%' => {
@@ -341,7 +341,10 @@ fn like(text: &str) -> (usize, String) {
                 pattern.push('.');
                 continue;
             }
-            '\\' => chars.next().unwrap_or('\\'),
+            '\\' => {
+                let escaped = chars.next_if(|next| matches!(next, '%' | '_' | '\\'));
+                escaped.unwrap_or(char)
+            }
             other => other,
         };
         size += CHARACTER * literal.len_utf8();

@@ -259,6 +259,11 @@ impl Comparison {
         if types.is_empty() {
             return Types::EMPTY;
         }
+        if known.is_structure() && self.path.is_empty() && types.is_without_value() {
+            // A field may become null, the document may not.
+            self.is_polymorphic(known, DataType::Null.as_str());
+            return Types::EMPTY;
+        }
         if known.is_structure() && declared.is_without_value() {
             return match (types.is_without_value(), declared.is_empty()) {
                 (false, _) => {
@@ -408,6 +413,10 @@ mod tests {
             (
                 r#"{"dims":[1]}"#,
                 "change level violation: dims: array where object is declared, which no level permits",
+            ),
+            (
+                "null",
+                "change level violation: NULL where object is declared, which no level permits",
             ),
             (
                 r#"{"dims":1}"#,

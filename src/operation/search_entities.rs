@@ -144,7 +144,8 @@ pub(super) fn order(keys: Option<Vec<search::OrderBy>>) -> Result<Order, Failure
         };
         let descending = key.desc == Some(true);
         match key.source {
-            None | Some(search::OrderSource::Data) => SortKey::field(&key.path, descending),
+            None => SortKey::named(&key.path, descending),
+            Some(search::OrderSource::Data) => SortKey::field(&key.path, descending),
             Some(search::OrderSource::Meta) => SortKey::meta(&key.path, descending),
         }
     });

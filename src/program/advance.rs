@@ -23,6 +23,8 @@ pub struct World<'w> {
     /// A random number.
     pub chance: u64,
     pub limits: Limits,
+    /// Whether a step on an entity has a turn of its own: what was tried together met conflicts.
+    pub is_apart: bool,
 }
 
 /// The bounds of runs (`runs.md` §9).

@@ -4,10 +4,10 @@ use serde::Deserialize;
 
 use super::{
     arrival::{Ask, EntityAnswer},
-    form::EntityStep,
+    form::{EntityStep, Kind, Target},
     history::EventKind,
     machine::{Doing, Ended, Flow, Machine},
-    run::Waiting,
+    run::{Then, Waiting},
 };
 use crate::clock::Timestamp;
 
@@ -40,6 +40,25 @@ pub(super) struct Awaited {
 }
 
 impl Machine<'_> {
+    /// Whether the step has a turn of its own, so that its conflicts are known to be its own.
+    pub(super) fn stands_apart(&self) -> bool {
+        let kind = self.step().map(|step| &step.kind);
+        let is_of_entity = matches!(
+            kind,
+            Some(Kind::Run {
+                target: Target::Entity(_),
+                ..
+            })
+        );
+        is_of_entity && self.world.is_apart
+    }
+
+    /// Commits what was done so far, and goes on at once in another turn.
+    pub(super) const fn put_off(&self, then: Then) -> Flow {
+        let until = self.world.now;
+        Flow::Park(Waiting::Timer { then, until })
+    }
+
     pub(super) fn call_entity(&mut self, step: EntityStep, input: &str) -> Flow {
         if step != EntityStep::Await {
             let ask = Ask::Entity {

@@ -23,6 +23,7 @@ impl Run {
             micros: now.micros(),
             data: None,
             task: None,
+            attempt: None,
         };
         self.history_bytes = self.history_bytes.saturating_add(event.bytes());
         event

@@ -20,9 +20,20 @@ pub struct HistoryEvent {
     /// The number of the task, of a call that a member does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<u64>,
+    /// Of the end of a task: which delivery it ended with, from 1, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<u32>,
 }
 
 impl HistoryEvent {
+    /// Whether it is the end of what a step asked for.
+    pub const fn is_end_of_task(&self) -> bool {
+        matches!(
+            self.kind,
+            EventKind::ActionCompleted | EventKind::ActionLost
+        )
+    }
+
     pub const fn at(&self) -> Timestamp {
         Timestamp::from_micros(self.micros)
     }

@@ -202,6 +202,7 @@ impl<'w> Machine<'w> {
 
     fn at_rest(&mut self, next: Next) -> Next {
         self.run.taken = 0;
+        self.run.has_entered = false;
         self.run.budget = Budget::default();
         self.run.loaded.clear();
         next
@@ -288,6 +289,7 @@ impl<'w> Machine<'w> {
             micros: self.world.now.micros(),
             data,
             task: None,
+            attempt: None,
         };
         self.run.history_bytes += event.bytes();
         self.history.push(event);

@@ -76,6 +76,9 @@ pub struct Run {
     /// Executions since the run last waited.
     #[serde(skip)]
     pub(super) taken: u32,
+    /// Whether a step was entered since the run last waited.
+    #[serde(skip)]
+    pub(super) has_entered: bool,
     /// What paths may read until the run waits again.
     #[serde(skip)]
     pub(super) budget: Budget,
@@ -342,6 +345,7 @@ impl Run {
             micros: begin.now.micros(),
             data: None,
             task: None,
+            attempt: None,
         };
         let mut run = Self {
             id: begin.id,
@@ -373,6 +377,7 @@ impl Run {
             doing: None,
             loaded: HashMap::new(),
             taken: 0,
+            has_entered: false,
             budget: Budget::default(),
         };
         run.input = run.payload(event.payload(), 1);

@@ -18,6 +18,7 @@ impl Machine<'_> {
         self.run.visit = Visit::default();
         self.run.key = None;
         self.run.position = Some(position);
+        self.run.has_entered = true;
         let name = self.name();
         self.push(EventKind::StepStarted, &name);
         Flow::Go(Doing::Execute)
@@ -32,6 +33,9 @@ impl Machine<'_> {
             Kind::Saga(step) => return self.execute_saga(step),
             Kind::Run { target, input, .. } => (target, input),
         };
+        if self.run.has_entered && self.stands_apart() {
+            return self.put_off(Then::Poll);
+        }
         let input = match mapping {
             None => Input::Whole,
             Some(mapping) => match self.mapped(mapping, false) {
@@ -374,6 +378,10 @@ impl Machine<'_> {
 
     /// Does something after a delay, at once if there is none.
     pub(super) fn later(&mut self, delay: std::time::Duration, then: Then) -> Flow {
+        if delay.is_zero() && self.stands_apart() {
+            // Its conflicts are counted anew.
+            return self.put_off(then);
+        }
         if delay.is_zero() {
             return match then {
                 Then::Retry => self.retry(),

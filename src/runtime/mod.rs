@@ -19,6 +19,7 @@ mod explain;
 mod fire;
 mod incidents;
 mod later;
+mod lines;
 pub mod machines;
 pub mod managers;
 mod producers;
@@ -57,6 +58,7 @@ use crate::telemetry::measure::Step;
 use crate::wasm::Wasm;
 
 pub use explain::{Explained, Supposed};
+pub use lines::{Lines, Turn};
 pub use session::{Promise, Session};
 pub use write::{Content, Created, Deleted, NewEntity, Update, Updated};
 
@@ -138,6 +140,8 @@ struct Inner {
     parsed: runs::Parsed,
     calls: runs::Calls,
     arrivals: runs::Arrivals,
+    /// Of arrivals for runs.
+    lines: Lines,
     ticks: managers::Ticks,
     /// Events for entities.
     retries: retries::Retries,
@@ -277,6 +281,7 @@ impl Runtime {
             modules: runs::Modules::new(wasm),
             parsed: runs::Parsed::default(),
             arrivals: runs::Arrivals::default(),
+            lines: Lines::default(),
             ticks: managers::Ticks::default(),
             retries: retries::Retries::default(),
             members,

@@ -10,7 +10,9 @@ use tokio_util::sync::CancellationToken;
 
 use tracing::warn;
 
-use super::{Error, Initiator, token::Ticket, transactions::Transactions, turns::TaskInFlight};
+use super::{
+    Error, Initiator, runs::Try, token::Ticket, transactions::Transactions, turns::TaskInFlight,
+};
 use crate::error::Failure;
 use crate::id::{EntityId, Tenant, TransactionId};
 use crate::storage::{
@@ -52,6 +54,8 @@ struct Owner {
     in_table: bool,
     /// For a due task: its slot among the tasks in flight.
     slot: Option<TaskInFlight>,
+    /// Of what has arrived for a run.
+    attempt: Try,
     /// Whether its work is committed at once, and not in segments.
     is_whole: bool,
 }
@@ -80,6 +84,7 @@ impl Owner {
             progress: Progress::Nothing,
             in_table,
             slot: None,
+            attempt: Try::FIRST,
             is_whole: false,
         }
     }
@@ -351,8 +356,32 @@ impl Session {
         }
     }
 
-    /// Releases the slot, before waiting for a member.
+    /// Says which try it is of what has arrived for a run.
+    pub fn is_try(&mut self, attempt: Try) {
+        if let Some(owner) = self.owner() {
+            owner.attempt = attempt;
+        }
+    }
+
+    /// How many tries before it met a conflict.
+    pub(super) const fn conflicts(&self) -> u32 {
+        match &self.role {
+            Role::Owner(owner) => owner.attempt.conflicts,
+            Role::Guest(_) => 0,
+        }
+    }
+
+    /// Lets others advance the run of this try.
+    pub(super) fn leave_turn(&mut self) {
+        if let Some(owner) = self.owner() {
+            owner.attempt.turn = None;
+        }
+    }
+
+    /// Releases the slot, before waiting for a member, which may itself have something for the run
+    /// that is being advanced.
     pub(super) fn leave_slot(&mut self) {
+        self.leave_turn();
         if let Some(slot) = self.slot() {
             slot.leave();
         }

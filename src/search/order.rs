@@ -52,8 +52,9 @@ impl SortKey {
         })
     }
 
-    /// A sort key on metadata.
+    /// A sort key on metadata, which may be marked as such.
     pub fn meta(name: &str, descending: bool) -> Result<Self, OrderError> {
+        let name = name.strip_prefix('@').unwrap_or(name);
         let field = LifecycleField::from_name(name)
             .ok_or_else(|| OrderError(format!("`@{name}` is not a metadata field")))?;
         Ok(Self {
@@ -72,9 +73,15 @@ impl SortKey {
             }
             None => (text, false),
         };
-        match path.strip_prefix('@') {
-            Some(name) => Self::meta(name, descending),
-            None => Self::field(path, descending),
+        Self::named(path, descending)
+    }
+
+    /// A sort key on a field, or with `@` on metadata.
+    pub fn named(path: &str, descending: bool) -> Result<Self, OrderError> {
+        if path.starts_with('@') {
+            Self::meta(path, descending)
+        } else {
+            Self::field(path, descending)
         }
     }
 }
@@ -420,6 +427,13 @@ mod tests {
         }
         for text in ["", "a:up", "@colour", "$..a"] {
             assert!(SortKey::parse(text).is_err(), "{text}");
+        }
+        for key in [
+            SortKey::named("@state", true),
+            SortKey::meta("@state", true),
+            SortKey::meta("state", true),
+        ] {
+            assert_eq!(key.expect("a key").subject.to_string(), "@state");
         }
         let key = |text: &str| SortKey::parse(text).expect("a key");
         assert!(Order::new(vec![key("a"), key("$.a:desc")]).is_err());

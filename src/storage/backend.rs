@@ -6,11 +6,12 @@
 //! it; what storage is built on is the same type that is released.
 
 mod checkpointer;
+mod damage;
 mod node;
 mod task;
 mod turn;
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{collections::HashMap, sync::Arc};
 
 #[cfg(test)]
 use super::simulated;
@@ -134,20 +135,14 @@ impl Backend {
         database.checkpointer().map(Checkpointer::new)
     }
 
-    /// Whether the check at the start has found a damaged page.
-    pub(super) const fn is_damaged(&self) -> bool {
-        let Kind::Sqlite(database) = &self.kind else {
-            return false;
-        };
-        database.is_damaged()
-    }
-
-    /// Looks for damaged pages, for so long at most, and says in the log which they are.
-    pub(super) async fn name_damage(&self, within: Duration) -> Result<(), Error> {
-        if let Kind::Sqlite(database) = &self.kind {
-            database.name_damage(within).await?;
+    /// How many connections there are for reads.
+    pub(super) fn readers(&self) -> u32 {
+        match &self.kind {
+            Kind::Sqlite(database) => database.readers(),
+            Kind::Postgres(database) => database.readers(),
+            #[cfg(test)]
+            Kind::Simulated(_) => 1,
         }
-        Ok(())
     }
 
     /// Closes every connection, the writing one last.

@@ -21,6 +21,7 @@ use super::{
     known_runs::Runs,
     lease::Leases,
     live_runs::LiveRuns,
+    long_reads::LongReads,
     mirror::Mirrors,
     missed::MissedIndexes,
     names::Names,
@@ -67,6 +68,7 @@ pub(super) struct Inner {
     pub(super) clock: Clock,
     pub(super) submissions: mpsc::Sender<Submission>,
     pub(super) room: Room,
+    pub(super) long_reads: LongReads,
     pub(super) applied: Applied,
     pub(super) pulses: Pulses,
     /// How often other processes have changed clients, keys or providers.

@@ -203,9 +203,12 @@ impl KeyChanges {
             let of_index = |key: Key| (index.row, key);
             let removed = old.iter().filter(|key| new.binary_search(key).is_err());
             changes.removed.extend(removed.cloned().map(of_index));
+            // What fills an index leaves out an entity that has moved since it was read, so who
+            // moves it writes all of its keys.
+            let is_filling = index.state == IndexState::Filling;
             let added = new
                 .into_iter()
-                .filter(|key| old.binary_search(key).is_err());
+                .filter(|key| is_filling || old.binary_search(key).is_err());
             changes.added.extend(added.map(of_index));
         }
         changes

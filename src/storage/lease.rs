@@ -56,21 +56,33 @@ impl Leases {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The lease that the last process has left of a task; once.
-    pub(super) fn take_found(&self, tenant: &Tenant, task: &Arc<str>) -> Option<Arc<str>> {
-        let mut known = self.lock();
+    /// The lease that the last process has left of a task, until it is used.
+    pub(super) fn find(&self, tenant: &Tenant, task: &Arc<str>) -> Option<Arc<str>> {
+        let known = self.lock();
         if known.found.is_empty() {
             return None;
         }
-        known.found.remove(&(tenant.clone(), Arc::clone(task)))
+        let name = (tenant.clone(), Arc::clone(task));
+        known.found.get(&name).map(Arc::clone)
     }
 
-    /// The process that drove a run has left this lease.
-    pub(super) fn found(&self, tenant: &Tenant, task: &Arc<str>, body: Arc<str>) {
+    /// The task was handed out with the lease that the last process has left of it.
+    pub(super) fn used(&self, tenant: &Tenant, task: &Arc<str>) {
+        let name = (tenant.clone(), Arc::clone(task));
+        self.lock().found.remove(&name);
+    }
+
+    /// The process that drove a run has left this lease; false if that is known already, so that
+    /// somebody else here is about to use it.
+    pub(super) fn found(&self, tenant: &Tenant, task: &Arc<str>, body: Arc<str>) -> bool {
         let name = (tenant.clone(), Arc::clone(task));
         let mut known = self.lock();
+        if known.found.contains_key(&name) {
+            return false;
+        }
         known.stored.insert(name.clone(), Arc::clone(&body));
         known.found.insert(name, body);
+        true
     }
 
     /// The task is another process's now, and so is its lease.

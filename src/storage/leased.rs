@@ -10,9 +10,14 @@ use super::{
 use crate::id::Tenant;
 
 impl Storage {
-    /// The lease that the last process has left of a task; once.
+    /// The lease that the last process has left of a task, until it is used.
     pub fn found_lease(&self, tenant: &Tenant, task: &Arc<str>) -> Option<Arc<str>> {
-        self.0.leases.take_found(tenant, task)
+        self.0.leases.find(tenant, task)
+    }
+
+    /// The task was handed out with the lease that was found of it.
+    pub fn use_lease(&self, tenant: &Tenant, task: &Arc<str>) {
+        self.0.leases.used(tenant, task);
     }
 
     /// The lease of a task that is another process's, if a worker has it. Where this is the only
@@ -30,14 +35,10 @@ impl Storage {
     }
 
     /// Looks for the lease that another process has left of a task, which this one is about to take
-    /// over; whether there is one.
+    /// over; whether there is one, and nobody else here has found it and not used it yet.
     pub async fn find_lease(&self, tenant: &Tenant, task: &Arc<str>) -> Result<bool, Error> {
         let found = self.lease_elsewhere(tenant, task).await?;
-        let is_found = found.is_some();
-        if let Some(body) = found {
-            self.0.leases.found(tenant, task, body);
-        }
-        Ok(is_found)
+        Ok(found.is_some_and(|body| self.0.leases.found(tenant, task, body)))
     }
 
     /// Leaves the lease of a task to another process, which has the task now.

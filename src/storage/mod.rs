@@ -2,7 +2,7 @@
 //!
 //! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::telemetry`],
 //! [`crate::entity`], [`crate::model`], [`crate::workflow`],
-//! [`crate::engine`], [`crate::random`].
+//! [`crate::engine`], [`crate::pool`], [`crate::random`].
 //! Must not: be open towards a database while someone else's code runs (DESIGN decision 3). A
 //! [`UnitOfWork`] reads as of one sequence, keeps its writes in memory and hands them to the
 //! committer, which validates everything that waits, writes the survivors in one database
@@ -51,6 +51,7 @@ mod lease;
 mod leased;
 mod live_runs;
 mod log;
+mod long_reads;
 mod lookup;
 mod mirror;
 mod mirrored;

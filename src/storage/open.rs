@@ -24,6 +24,7 @@ use super::{
     known_runs::Runs,
     lease::Leases,
     live_runs::LiveRuns,
+    long_reads::LongReads,
     mirror::Mirrors,
     missed::MissedIndexes,
     names::Names,
@@ -124,8 +125,10 @@ impl Storage {
             Leases::new(database.leases().await?)
         };
         let mirrors = Mirrors::new(&database.mirrors().await?);
+        let long_reads = LongReads::new(database.readers());
         let storage = Self(Arc::new(Inner {
             database,
+            long_reads,
             runs,
             live_runs,
             cache: Cache::default(),

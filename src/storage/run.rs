@@ -110,7 +110,9 @@ impl Storage {
     ) -> Result<Vec<StoredRun>, Error> {
         match self.tenant_row(tenant).await? {
             Some(tenant) => {
+                let turn = self.0.long_reads.turn(tenant).await;
                 let runs = self.0.database.runs(tenant, wanted, limit).await?;
+                drop(turn);
                 self.once_durable(runs).await
             }
             None => Ok(Vec::new()),

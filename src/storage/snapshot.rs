@@ -198,8 +198,10 @@ impl Snapshot {
         offset: i64,
         limit: i64,
     ) -> Result<Vec<(EntityId, Position)>, Error> {
-        let database = &self.storage.0.database;
-        let page = database.page(definitions.row, limit, offset).await?;
+        let inner = &self.storage.0;
+        let turn = inner.long_reads.turn(definitions.tenant).await;
+        let page = inner.database.page(definitions.row, limit, offset).await?;
+        drop(turn);
         self.storage.once_durable(page).await
     }
 
@@ -211,8 +213,9 @@ impl Snapshot {
         offset: i64,
         limit: i64,
     ) -> Result<Vec<(EntityId, Position)>, Error> {
-        self.storage
-            .0
+        let inner = &self.storage.0;
+        let _turn = inner.long_reads.turn(definitions.tenant).await;
+        inner
             .database
             .page_as_of(definitions.row, after, self.at, limit, offset)
             .await
@@ -229,7 +232,11 @@ impl Storage {
     /// How many entities each model of a tenant has now.
     pub async fn counts(&self, tenant: &Tenant) -> Result<Vec<ModelCount>, Error> {
         let mut counts = Vec::new();
+        let Some(row) = self.tenant_row(tenant).await? else {
+            return Ok(counts);
+        };
         for listed in self.models(tenant).await? {
+            let _turn = self.0.long_reads.turn(row).await;
             counts.push(ModelCount {
                 count: self.0.database.count(listed.row).await?,
                 model: listed.key,
@@ -243,13 +250,17 @@ impl Storage {
         &self,
         definitions: &Definitions,
     ) -> Result<Vec<(StateName, i64)>, Error> {
+        let turn = self.0.long_reads.turn(definitions.tenant).await;
         let counts = self.0.database.counts_by_state(definitions.row).await?;
+        drop(turn);
         self.once_durable(counts).await
     }
 
     /// How many entities a model has now.
     pub async fn count(&self, definitions: &Definitions) -> Result<i64, Error> {
+        let turn = self.0.long_reads.turn(definitions.tenant).await;
         let count = self.0.database.count(definitions.row).await?;
+        drop(turn);
         self.once_durable(count).await
     }
 

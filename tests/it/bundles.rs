@@ -272,6 +272,8 @@ async fn a_route_is_taken_once_and_never_from_the_service() {
         (route("two", "POST /orders/new"), vec!["S203 a.hcl:2"]),
         (route("two", "POST /workflows/:id"), vec!["S203 a.hcl:2"]),
         (route("two", "GET /api/model"), vec!["S203 a.hcl:2"]),
+        (route("two", "POST /docs"), vec!["S203 a.hcl:2"]),
+        (route("two", "GET /console/x"), vec!["S203 a.hcl:2"]),
         (
             route("two", "POST /x") + &route("three", "POST /x"),
             vec!["S203 a.hcl:11"],

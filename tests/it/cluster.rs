@@ -441,6 +441,17 @@ async fn a_node_with_another_secret_gets_no_calls() {
     })
     .await;
     until_said(&scene.a, "CYODA_HMAC_SECRET").await;
+    // Where another node has a member, too, that one is called.
+    let reached = Member::join(&scene.b, &["red"]).await;
+    reached.serve(|_, _| async { Reply::Nothing });
+    until("the member of the other node is called", async || {
+        let answer = connection.call("EntityCreateRequest", made.clone());
+        answer.await["success"] == true
+    })
+    .await;
+    for _ in 0..6 {
+        connection.ok("EntityCreateRequest", made.clone()).await;
+    }
 }
 
 #[tokio::test]

@@ -328,6 +328,15 @@ async fn a_validation_says_when_a_schedule_would_start_runs() {
     }
     let interval = validate("schedule: {interval: 60000}\n").await;
     assert_eq!(interval["nextFires"].as_array().map(Vec::len), Some(5));
+    let never = validate("schedule: {cron: \"0 0 30 2 *\"}\n").await;
+    assert_eq!(
+        (&never["valid"], &never["nextFires"]),
+        (&json!(true), &json!([])),
+        "{never}"
+    );
+    let findings = never["findings"].as_array().expect("a list");
+    let of_cron = findings.iter().find(|finding| finding["code"] == "E506");
+    assert_eq!(of_cron.expect("a finding")["severity"], "warning");
     assert_eq!(
         names(&connection, json!({})).await,
         [""; 0],

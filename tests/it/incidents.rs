@@ -1,9 +1,10 @@
 //! Work that fails too often stops, is listed, and is retried or cancelled by an operator
 //! (`runs.md` §11).
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use tokio::time::sleep;
 
 use crate::support::{
     Connection, PATIENCE, Rest, Server, code, command, create, get, governed_model, state,
@@ -11,6 +12,9 @@ use crate::support::{
 
 /// Work that fails is retried after a few milliseconds.
 const QUICKLY: (&str, &str) = ("INTERLOCK_RETRY_PAUSE", "1ms");
+
+/// How long to wait between two looks, so that the service has time for its work.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// A workflow that waits for a signal, or for its time.
 fn waits(name: &str, timeout_ms: u32) -> String {
@@ -41,6 +45,7 @@ async fn until_status(connection: &Connection, run: &str, status: &str) -> Value
             return found["run"].clone();
         }
         assert!(begun.elapsed() < PATIENCE, "{found}");
+        sleep(LOOK).await;
     }
 }
 
@@ -57,6 +62,7 @@ async fn until_incident(connection: &Connection) -> Value {
             return incident.clone();
         }
         assert!(begun.elapsed() < PATIENCE, "no incident");
+        sleep(LOOK).await;
     }
 }
 
@@ -140,7 +146,7 @@ async fn a_crash_continues_the_count() {
     let begun = Instant::now();
     while kept(&server)["tries"].as_u64().unwrap_or(0) < 5 {
         assert!(begun.elapsed() < PATIENCE, "it is not tried");
-        tokio::task::yield_now().await;
+        sleep(LOOK).await;
     }
     server.kill();
     let before = kept(&server);
@@ -294,6 +300,7 @@ async fn a_timer_that_cannot_be_read_stops_and_is_fired_or_dropped_by_an_operato
             break found;
         }
         assert!(begun.elapsed() < PATIENCE, "{found:?}");
+        sleep(LOOK).await;
     };
     for incident in &found {
         assert_eq!(incident["kind"], "timer");
@@ -314,6 +321,7 @@ async fn a_timer_that_cannot_be_read_stops_and_is_fired_or_dropped_by_an_operato
     let begun = Instant::now();
     while state(&get(&connection, &one).await) != "B" {
         assert!(begun.elapsed() < PATIENCE, "it is not fired");
+        sleep(LOOK).await;
     }
     assert!(incidents(&connection).await.is_empty());
     assert_eq!(state(&get(&connection, &other).await), "A");
@@ -345,6 +353,7 @@ async fn schedules_and_triggers_that_fail_stop_and_are_resumed() {
             break found;
         }
         assert!(begun.elapsed() < PATIENCE, "{found:?}");
+        sleep(LOOK).await;
     };
     let of = |name: &str| {
         let mut all = found.iter();
@@ -369,6 +378,7 @@ async fn schedules_and_triggers_that_fail_stop_and_are_resumed() {
             break;
         }
         assert!(begun.elapsed() < PATIENCE, "it does not fire");
+        sleep(LOOK).await;
     }
     // Cancelled, it starts nothing until its definition is enabled again.
     connection.ok("IncidentCancelRequest", of("ship")).await;
@@ -390,6 +400,7 @@ async fn schedules_and_triggers_that_fail_stop_and_are_resumed() {
             break;
         }
         assert!(begun.elapsed() < PATIENCE, "{shown}");
+        sleep(LOOK).await;
     }
     let left = incidents(&connection).await;
     assert!(left.iter().all(|one| one["kind"] == "run"), "{left:?}");
@@ -457,6 +468,7 @@ async fn answers_that_cannot_be_recorded_stop_their_run_and_count_once_it_is_ret
             break incident.clone();
         }
         assert!(begun.elapsed() < PATIENCE, "no incident");
+        sleep(LOOK).await;
     };
     assert_eq!(
         (&incident["runId"], &incident["tries"]),

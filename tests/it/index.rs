@@ -1,6 +1,9 @@
 //! Search indexes (`search.md`, `stream.md` §3): what they find is what is there, at every moment.
 
-use std::time::Duration;
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 
 use interlock::{
     clock::Timestamp,
@@ -38,15 +41,17 @@ fn any_document() -> impl Strategy<Value = Value> {
     let list = || prop::collection::vec(scalar(), 0..3).prop_map(Value::from);
     let object = || prop_oneof![Just(json!({})), scalar().prop_map(|k| json!({"k": k})),];
     let lines = prop::collection::vec(object(), 0..3).prop_map(Value::from);
+    let lists = prop::collection::vec(prop_oneof![scalar(), list()], 0..3).prop_map(Value::from);
     (
         prop::option::of(scalar()),
         prop::option::of(scalar()),
         prop::option::of(list()),
         prop::option::of(object()),
         prop::option::of(lines),
+        prop::option::of(lists),
     )
-        .prop_map(|(a, b, t, o, l)| {
-            let members = [("a", a), ("b b", b), ("t", t), ("o", o), ("l", l)];
+        .prop_map(|(a, b, t, o, l, g)| {
+            let members = [("a", a), ("b b", b), ("t", t), ("o", o), ("l", l), ("g", g)];
             members
                 .into_iter()
                 .filter_map(|(name, value)| Some((name.to_owned(), value?)))
@@ -55,7 +60,8 @@ fn any_document() -> impl Strategy<Value = Value> {
 }
 
 #[rustfmt::skip]
-const PATHS: &[&str] = &["$.a", "$['b b']", "$.t", "$.t[*]", "$.t[0]", "$.o.k", "$.l[*].k", "$.l[1].k"];
+const PATHS: &[&str] = &["$.a", "$['b b']", "$.t", "$.t[*]", "$.t[0]", "$.o.k", "$.l[*].k", "$.l[1].k",
+    "$.g", "$.g[0]", "$.g[*][*]", "$.g[0][1]"];
 
 #[rustfmt::skip]
 const OPERATORS: &[&str] = &[
@@ -131,7 +137,9 @@ fn sample() -> Value {
         .iter()
         .map(|k| json!({"k": k}))
         .collect();
-    json!({"i": 1, "a": 1, "b b": 1, "t": all, "o": {"k": 1}, "l": lines})
+    let mut lists = all.clone();
+    lists.as_array_mut().expect("a list").push(all.clone());
+    json!({"i": 1, "a": 1, "b b": 1, "t": all, "o": {"k": 1}, "l": lines, "g": lists})
 }
 
 /// A sample with each value in each place.
@@ -260,7 +268,7 @@ async fn what_indexes_find_is_what_a_walk_over_everything_finds() {
     let walked = model_of_everything(&connection, "walked").await;
     let before = model_of_everything(&connection, "indexed-before").await;
     let after = model_of_everything(&connection, "indexed-after").await;
-    let paths = ["$.a", "$['b b']", "$.t", "$.o.k", "$.l[*].k"];
+    let paths = ["$.a", "$['b b']", "$.t", "$.o.k", "$.l[*].k", "$.g"];
     declare(&connection, &before, &paths).await;
     let models = [&walked, &before, &after];
     let mut ids = Vec::new();
@@ -334,6 +342,50 @@ async fn what_indexes_find_is_what_a_walk_over_everything_finds() {
     );
     assert!(by_index > conditions / 5, "only {by_index} used an index");
     assert!(matched > conditions, "only {matched} matches");
+}
+
+/// Updates entities one by one until it is told to stop, in what has no index.
+async fn update_until(connection: &Connection, ids: &[String], done: &AtomicBool) {
+    for round in 1.. {
+        for (n, id) in ids.iter().enumerate() {
+            if done.load(Ordering::Relaxed) {
+                return;
+            }
+            let data = json!({"i": n, "n": n, "x": round});
+            let update = json!({"dataFormat": "JSON", "payload": {"entityId": id, "data": data, "transition": "UPDATE"}});
+            connection.ok("EntityUpdateRequest", update).await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_index_finds_what_was_changed_while_it_was_filled() {
+    let server = Server::start();
+    let (connection, other) = (server.connect().await, server.connect().await);
+    let model = locked_model(&connection, "parcel", json!({"i": 1, "n": 1, "x": 1})).await;
+    let mut ids = Vec::new();
+    for n in 0..600 {
+        ids.push(create(&connection, &model, json!({"i": n, "n": n, "x": 0})).await);
+    }
+    // What is read to be filled in is sometimes changed before it is written.
+    for _ in 0..3 {
+        let done = AtomicBool::new(false);
+        let fill = async {
+            declare(&connection, &model, &["$.n"]).await;
+            ready(&connection, &model).await;
+            done.store(true, Ordering::Relaxed);
+        };
+        tokio::join!(fill, update_until(&other, &ids, &done));
+        let every =
+            json!({"type": "simple", "jsonPath": "$.n", "operatorType": "LESS_THAN", "value": 600});
+        assert_eq!(
+            explain(&connection, &model, &every).await["access"],
+            "INDEX"
+        );
+        let found = found(&connection, &model, &every).await.expect("found");
+        assert_eq!(found, (0..600).collect::<Vec<i64>>());
+        declare(&connection, &model, &[]).await;
+    }
 }
 
 #[tokio::test]

@@ -33,6 +33,7 @@ mod connectors_http;
 mod connectors_mariadb;
 mod connectors_postgres;
 mod console;
+mod contended_runs;
 mod conventions;
 mod copying;
 mod cors;

@@ -599,3 +599,30 @@ async fn a_processor_that_commits_before_its_call_is_refused_within_a_step() {
     let (entities, _) = connection.all("EntityGetAllRequest", model).await;
     assert!(entities.is_empty(), "{entities:?}");
 }
+
+#[tokio::test]
+async fn a_text_is_found_in_an_input_however_it_is_written() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    define(&connection, APPROVAL).await;
+    for input in [
+        r#"{"customer": "zz\u00fcn\u00ef", "d": "1\/2", "e": "say \"hi\""}"#,
+        r#"{"customer": "zzünï", "d": "1/2", "e": "say \u0022hi\u0022"}"#,
+    ] {
+        let start = format!(r#"{{"definition": "approval", "input": {input}}}"#);
+        server.rest().post("/api/runs", start).await.ok();
+    }
+    for (search, found) in [
+        ("ZZÜN", 2),
+        ("1/2", 2),
+        ("say \"hi\"", 2),
+        ("\\u00fc", 0),
+        ("\\", 0),
+    ] {
+        let page = connection
+            .ok("RunsGetRequest", json!({"search": search}))
+            .await;
+        let items = page["items"].as_array().expect("a list");
+        assert_eq!(items.len(), found, "{search}");
+    }
+}

@@ -721,3 +721,55 @@ async fn open_tasks_of_a_deleted_action_continue_after_a_crash() {
     let run = start(&connection).await;
     assert_eq!(finished(&connection, &run).await["status"], "failed");
 }
+
+/// Completes a task by its worker.
+async fn complete(connection: &Connection, task: &str, more: Value) {
+    let mut completed = json!({"taskId": task, "workerId": "w1"});
+    for (member, value) in more.as_object().expect("members") {
+        completed[member] = value.clone();
+    }
+    let completed = connection.ok("TaskCompleteRequest", completed).await;
+    assert_eq!(completed["applied"], true, "{completed}");
+}
+
+#[tokio::test]
+async fn a_task_that_has_ended_says_with_which_delivery() {
+    let server = Server::start();
+    let connection = stage(&server, json!({"retryDelayMs": 0})).await;
+    let run = start(&connection).await;
+    let (task, _) = pulled(&connection, "w1").await;
+    fail(&connection, &task).await;
+    assert_eq!(pulled(&connection, "w1").await, (task.clone(), json!(2)));
+    complete(&connection, &task, json!({})).await;
+    finished(&connection, &run).await;
+    assert_eq!(shown(&connection, &task).await["attempt"], 2);
+    // It is known also between `pending` and the outcome.
+    let run = start(&connection).await;
+    let (task, _) = pulled(&connection, "w1").await;
+    complete(&connection, &task, json!({"outcome": "pending"})).await;
+    let accepted = shown(&connection, &task).await;
+    assert_eq!(
+        (&accepted["status"], &accepted["attempt"]),
+        (&json!("running"), &json!(1))
+    );
+    complete(&connection, &task, json!({})).await;
+    finished(&connection, &run).await;
+    let ended = shown(&connection, &task).await;
+    assert_eq!(
+        (&ended["status"], &ended["attempt"]),
+        (&json!("completed"), &json!(1))
+    );
+}
+
+#[tokio::test]
+async fn a_touch_promises_no_more_than_the_limit_of_a_step_that_was_accepted() {
+    let server = Server::start();
+    let connection = stage(&server, json!({"timeoutMs": 60_000})).await;
+    let run = start(&connection).await;
+    let (task, _) = pulled(&connection, "w1").await;
+    complete(&connection, &task, json!({"outcome": "pending"})).await;
+    let touch = json!({"taskId": task, "workerId": "w1", "extendMs": 300_000});
+    let touched = connection.ok("TaskTouchRequest", touch).await;
+    let run = connection.ok("RunGetRequest", json!({"runId": run})).await;
+    assert_eq!(touched["until"], run["run"]["waiting"]["until"], "{run}");
+}

@@ -173,7 +173,7 @@ type RunError struct {
 // TaskState: One execution of an action.
 type TaskState struct {
 	// The delivery that somebody has or had last, from 1; 0 before the first, and once the task has
-	// ended.
+	// ended if that was not stored.
 	Attempt    int64      `json:"attempt"`
 	CreatedAt  time.Time  `json:"createdAt"`
 	Error      *RunError  `json:"error,omitempty"`

@@ -71,6 +71,19 @@ async def test_an_address_without_an_endpoint_is_a_mistake() -> None:
         await ClientCredentials("shop", "shop", "secret")()
 
 
+async def test_a_wrong_path_of_a_server_is_a_mistake_too() -> None:
+    problem = '{"status": 401, "properties": {"errorCode": "UNAUTHORIZED"}}'
+    async with endpoint(http("401 Unauthorized", problem)) as url:
+        with pytest.raises(InvalidOptions, match="there is no token endpoint; check the address"):
+            await ClientCredentials(url, "shop", "secret")()
+
+
+async def test_other_metadata_goes_with_the_token() -> None:
+    async with endpoint(http("200 OK", '{"access_token": "a"}')) as url:
+        access = ClientCredentials(url, "shop", "secret", metadata={"x-region": "eu"})
+        assert await access() == {"x-region": "eu", "authorization": "Bearer a"}
+
+
 async def test_a_token_that_does_not_say_how_long_it_lives_is_used_all_the_same() -> None:
     async with endpoint(http("200 OK", '{"access_token": "a"}')) as url:
         assert await ClientCredentials(url, "shop", "secret")() == {"authorization": "Bearer a"}

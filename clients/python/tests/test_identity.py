@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import math
 import urllib.request
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
+from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from definitions import PARCEL, SAMPLE, make_model
 from servers import Server, server
 
 from interlock import (
@@ -127,6 +130,51 @@ async def test_a_token_that_is_refused_is_replaced_once(guarded: Server) -> None
             # A separate call, which is refused for another reason than its token.
             async for _ in client.api.entity_changes_subscribe({"fromSequence": 2**63 - 1}):
                 pass
+
+
+class Successors(ClientCredentials):
+    """The tokens of the first of some clients; of the next one when it is refused, and so on."""
+
+    def __init__(self, clients: list[ClientCredentials]) -> None:
+        self.clients = clients
+
+    async def __call__(self) -> Mapping[str, str]:
+        return await self.clients[0]()
+
+    def refused(self, metadata: Mapping[str, str]) -> None:
+        if metadata == {"authorization": f"Bearer {self.clients[0]._token}"}:
+            del self.clients[0]
+
+
+async def test_when_tokens_are_revoked_feeds_go_on_and_what_waits_is_a_lost_connection(
+    guarded: Server,
+) -> None:
+    url = f"{guarded.rest}/api/oauth/token"
+    async with (
+        Client(guarded.target, metadata=ClientCredentials(url, "first", "secret")) as first,
+        asyncio.timeout(30),
+    ):
+        await make_model(first)
+        await first.create(PARCEL, SAMPLE)
+        made = [await first.create_client() for _ in range(4)]
+        access = Successors([ClientCredentials(url, one.id, one.secret) for one in made])
+        async with Client(guarded.target, metadata=access) as client:
+            seen: list[int] = []
+            async with aclosing(client.subscribe_changes(from_sequence=0)) as feed:
+                for revoked in made[:2]:
+                    seen.append((await anext(feed)).sequence)
+                    await first.delete_client(revoked.id)
+                    await first.create(PARCEL, SAMPLE)
+                seen.append((await anext(feed)).sequence)
+            assert sorted(set(seen)) == seen
+            await client.runs.workers.register("w", ["a"])
+            waiting = asyncio.ensure_future(client.runs.tasks.take("w", ["a"]))
+            await asyncio.sleep(0.3)  # by then it was sent
+            await first.delete_client(made[2].id)
+            with pytest.raises(ConnectionLost, match="revoked") as caught:
+                await waiting
+            assert not caught.value.retryable
+            assert (await client.account()).user_id == made[3].id
 
 
 async def test_a_token_that_is_refused_is_not_replaced_again_and_again(

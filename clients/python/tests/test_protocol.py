@@ -99,6 +99,29 @@ async def test_a_server_that_does_not_greet_is_not_waited_for(
                 pass
 
 
+async def test_callers_with_little_time_connect_in_the_end_and_know_why_not() -> None:
+    client = Client("127.0.0.1:1", connect_timeout=0.3)
+    connection = client._connection
+    connection._delay = 5.0
+    now = asyncio.get_running_loop().time()
+    connection._not_before = now + 1.0  # longer than any of them waits
+    async with asyncio.timeout(20):
+        while connection._lost is None:
+            with pytest.raises(ConnectionLost, match=r"within 0.3 s") as caught:
+                await client.account()
+            assert caught.value.retryable
+    with pytest.raises(ConnectionLost, match=r"within 0.3 s: UNAVAILABLE: .*refused"):
+        await client.account()
+    await client.close()
+
+
+async def test_who_cannot_connect_is_told_why() -> None:
+    client = Client("127.0.0.1:1", connect_timeout=0.5)
+    with pytest.raises(ConnectionLost, match=r"within 0.5 s: UNAVAILABLE: .*refused"):
+        await client.__aenter__()
+    await client.close()
+
+
 async def test_an_event_that_cannot_be_read_does_not_end_the_stream() -> None:
     refused, answer = [Once(), Once()], Once()
 

@@ -186,7 +186,7 @@ impl Client {
         match &self.route {
             Route::Connection(connection) => connection.pause(delay).await,
             // When a stream is lost, so are its transactions.
-            Route::Stream(stream, _) => Err(stream.lost()),
+            Route::Stream(stream, _) => Err(stream.lost().or_lost()),
         }
     }
 }

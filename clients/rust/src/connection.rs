@@ -3,14 +3,14 @@
 use std::{
     pin::Pin,
     sync::{Arc, Mutex, OnceLock, PoisonError, Weak},
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
     time::Duration,
 };
 
 use futures_util::{Stream as FuturesStream, future::BoxFuture};
 use tokio::{
     sync::oneshot,
-    time::{Instant, sleep, timeout, timeout_at},
+    time::{Instant, sleep_until, timeout, timeout_at},
 };
 use tokio_util::sync::CancellationToken;
 use tonic::{
@@ -20,7 +20,7 @@ use tonic::{
 };
 
 use crate::{
-    Code, Error, Result,
+    Code, Error, Result, TokenSource,
     generated::{
         cloudevents::CloudEvent, service::cloud_events_service_client::CloudEventsServiceClient,
     },
@@ -52,6 +52,8 @@ pub(crate) struct Connection {
     peer: OnceLock<Weak<dyn Peer>>,
     closed: CancellationToken,
     current: Mutex<Option<Arc<Stream>>>,
+    /// Why there is no stream, as far as it is known.
+    failed: Mutex<Option<Error>>,
     /// Held by the one that opens a stream.
     opening: tokio::sync::Mutex<Opening>,
 }
@@ -59,7 +61,22 @@ pub(crate) struct Connection {
 #[derive(Default)]
 struct Opening {
     delay: Duration,
+    /// No attempt is made before.
+    next: Option<Instant>,
+    /// When the stream before was opened, until that has been taken account of.
     opened: Option<Instant>,
+}
+
+impl Opening {
+    /// Has the next attempt wait: longer than this one did, and never quite as long.
+    fn postpone(&mut self) {
+        self.delay = DELAY_MAX.min(DELAY_FIRST.max(self.delay * 2));
+        self.next = Some(Instant::now() + jittered(self.delay));
+    }
+}
+
+fn jittered(delay: Duration) -> Duration {
+    delay.mul_f64(0.5 + fastrand::f64() / 2.0)
 }
 
 impl Connection {
@@ -72,6 +89,7 @@ impl Connection {
             peer: OnceLock::new(),
             closed: CancellationToken::new(),
             current: Mutex::default(),
+            failed: Mutex::default(),
             opening: tokio::sync::Mutex::default(),
         })
     }
@@ -182,7 +200,16 @@ impl Connection {
             return Ok(open);
         }
         let waited = timeout(self.options.connect_timeout, self.stream_eventually()).await;
-        waited.unwrap_or_else(|_| Err(self.unreachable(None)))
+        waited.unwrap_or_else(|_| Err(self.unreachable(self.failed().as_ref())))
+    }
+
+    fn failed(&self) -> Option<Error> {
+        let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        failed.clone()
+    }
+
+    fn set_failed(&self, failure: Option<Error>) {
+        *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = failure;
     }
 
     /// The open stream, or another one, however long it takes to open it. It fails only when the
@@ -192,14 +219,6 @@ impl Connection {
             opening = self.opening.lock() => opening,
             () = self.closed.cancelled() => return Err(Error::closed()),
         };
-        // A stream that ends as soon as it is opened is no reason to hurry. This is decided once:
-        // attempts that fail take time, too, and must not look like a stream that was open for long.
-        if opening
-            .opened
-            .is_some_and(|opened| opened.elapsed() > DELAY_MAX)
-        {
-            opening.delay = Duration::ZERO;
-        }
         loop {
             if self.closed.is_cancelled() {
                 return Err(Error::closed());
@@ -207,17 +226,31 @@ impl Connection {
             if let Some(open) = self.current() {
                 return Ok(open);
             }
-            self.pause(opening.delay).await?;
-            opening.delay = DELAY_MAX.min(DELAY_FIRST.max(opening.delay * 2));
-            match self.open().await {
+            // A stream that ends as soon as it is opened is no reason to hurry. This is decided once
+            // for each: attempts that fail take time, too, and must not look like one that was open
+            // for long.
+            if let Some(opened) = opening.opened.take()
+                && opened.elapsed() > DELAY_MAX
+            {
+                *opening = Opening::default();
+            }
+            // Of a pause that is longer than a caller waits, the next one waits for the rest only.
+            if let Some(next) = opening.next {
+                self.wait_until(next).await?;
+            }
+            let opened = self.open().await;
+            opening.postpone();
+            match opened {
                 Ok(open) => {
                     opening.opened = Some(Instant::now());
+                    self.set_failed(None);
                     let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
                     *current = Some(Arc::clone(&open));
                     return Ok(open);
                 }
                 Err(error) if error.is_lost() => {
                     tracing::warn!(target = self.target(), %error, "cannot open a stream; retrying");
+                    self.set_failed(Some(error));
                 }
                 Err(error) => return Err(error),
             }
@@ -226,12 +259,12 @@ impl Connection {
 
     /// Waits for about so long.
     pub(crate) async fn pause(&self, delay: Duration) -> Result<()> {
-        if delay.is_zero() {
-            return Ok(());
-        }
-        let about = delay.mul_f64(0.5 + fastrand::f64() / 2.0);
+        self.wait_until(Instant::now() + jittered(delay)).await
+    }
+
+    async fn wait_until(&self, time: Instant) -> Result<()> {
         tokio::select! {
-            () = sleep(about) => Ok(()),
+            () = sleep_until(time) => Ok(()),
             () = self.closed.cancelled() => Err(Error::closed()),
         }
     }
@@ -305,6 +338,7 @@ impl Connection {
     pub(crate) async fn listen(&self, request: CloudEvent) -> Result<Listening> {
         let until = Instant::now() + self.options.connect_timeout;
         let mut delay = DELAY_FIRST;
+        let mut known = None;
         loop {
             if self.closed.is_cancelled() {
                 return Err(Error::closed());
@@ -313,12 +347,13 @@ impl Connection {
             let lost = match timeout_at(until, attempt).await {
                 Ok(Err(error)) if error.is_lost() => error,
                 Ok(attempted) => return attempted,
-                Err(_) => return Err(self.unreachable(None)),
+                Err(_) => return Err(self.unreachable(known.as_ref())),
             };
             match timeout_at(until, self.pause(delay)).await {
                 Ok(paused) => paused?,
                 Err(_) => return Err(self.unreachable(Some(&lost))),
             }
+            known = Some(lost);
             delay = DELAY_MAX.min(delay * 2);
         }
     }
@@ -332,6 +367,8 @@ impl Connection {
                 .map_err(|status| Error::of_status(&status))?
                 .into_inner(),
             closed: Box::pin(self.closed.clone().cancelled_owned()),
+            token: self.options.tokens.clone().zip(token),
+            replacing: None,
         })
     }
 }
@@ -372,6 +409,19 @@ fn metadata_of<T>(
 pub(crate) struct Listening {
     inbound: Streaming<CloudEvent>,
     closed: BoxFuture<'static, ()>,
+    /// With what it was opened, and where that is from.
+    token: Option<(Arc<dyn TokenSource>, String)>,
+    /// Once the server has revoked the token: what that means.
+    replacing: Option<BoxFuture<'static, Error>>,
+}
+
+/// The token of a call was revoked after the server had accepted it. The same request would have the
+/// answer begin again: whoever resumes asks for the rest, if there is another token.
+async fn replaced(tokens: Arc<dyn TokenSource>, token: String, revoked: Error) -> Error {
+    if tokens.forget(&token).await {
+        return revoked.or_lost();
+    }
+    revoked
 }
 
 impl FuturesStream for Listening {
@@ -381,8 +431,27 @@ impl FuturesStream for Listening {
         if self.closed.as_mut().poll(context).is_ready() {
             return Poll::Ready(Some(Err(Error::closed())));
         }
-        let next = Pin::new(&mut self.inbound).poll_next(context);
-        next.map_err(|status| Error::of_status(&status))
+        loop {
+            if let Some(replacing) = &mut self.replacing {
+                return replacing.as_mut().poll(context).map(|error| {
+                    self.replacing = None;
+                    Some(Err(error))
+                });
+            }
+            let next = ready!(Pin::new(&mut self.inbound).poll_next(context));
+            let ended = match next {
+                Some(Err(status)) => Error::of_status(&status),
+                Some(Ok(event)) => return Poll::Ready(Some(Ok(event))),
+                None => return Poll::Ready(None),
+            };
+            if *ended.code() == Code::Unauthorized
+                && let Some((tokens, token)) = self.token.take()
+            {
+                self.replacing = Some(Box::pin(replaced(tokens, token, ended)));
+                continue;
+            }
+            return Poll::Ready(Some(Err(ended)));
+        }
     }
 }
 
@@ -393,6 +462,29 @@ mod tests {
     use tokio::net::TcpListener;
 
     use super::*;
+
+    #[tokio::test]
+    async fn callers_with_little_time_connect_in_the_end_and_know_why_not() {
+        let options =
+            ConnectOptions::new("127.0.0.1:1").connect_timeout(Duration::from_millis(300));
+        let connection = Connection::new(options).expect("options");
+        {
+            let mut opening = connection.opening.lock().await;
+            opening.delay = DELAY_MAX;
+            // Longer than any of them waits.
+            opening.next = Some(Instant::now() + Duration::from_secs(1));
+        }
+        let trying = async {
+            while connection.failed().is_none() {
+                let late = connection.stream_soon().await.err().expect("a failure");
+                assert!(late.is_lost() && late.is_retryable(), "{late}");
+            }
+        };
+        let waited = timeout(Duration::from_secs(20), trying).await;
+        waited.expect("somebody tries");
+        let late = connection.stream_soon().await.err().expect("a failure");
+        assert!(late.message().contains("refused"), "{late}");
+    }
 
     #[tokio::test]
     async fn after_a_long_connection_the_delay_between_attempts_grows() {

@@ -39,7 +39,8 @@ impl TokenSource for String {
 ///
 /// An endpoint that cannot be reached, is interrupted, or answers with what is neither a token nor a
 /// refusal is a lost connection: members try again, requests until their connect timeout. A refusal
-/// is [`Code::Unauthorized`], and an address without an endpoint (404) is [`Code::InvalidOptions`].
+/// is [`Code::Unauthorized`]. An address without an endpoint is [`Code::InvalidOptions`]: one that
+/// answers 404, or as a server does that asks for a token (401 with the code `UNAUTHORIZED`).
 ///
 /// ```
 /// use interlock_client::{ClientCredentials, ConnectOptions};
@@ -119,6 +120,10 @@ impl ClientCredentials {
                 Code::InvalidOptions,
                 format!("{url} answers {status}: there is no token endpoint; check the URL"),
             ),
+            StatusCode::UNAUTHORIZED if Problem::is_by_a_server(body) => Error::new(
+                Code::InvalidOptions,
+                format!("{url} answers {status}: there is no token endpoint; check the URL"),
+            ),
             StatusCode::BAD_REQUEST | StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
                 match serde_json::from_slice::<Refused>(body) {
                     Ok(refused) => {
@@ -146,6 +151,26 @@ struct Refused {
     error: String,
     #[serde(default)]
     error_description: String,
+}
+
+/// What a server answers to whoever is not authenticated, whatever the path is, unless it is that of
+/// its token endpoint.
+#[derive(Deserialize)]
+struct Problem {
+    properties: ProblemProperties,
+}
+
+#[derive(Deserialize)]
+struct ProblemProperties {
+    #[serde(rename = "errorCode")]
+    code: String,
+}
+
+impl Problem {
+    fn is_by_a_server(body: &[u8]) -> bool {
+        serde_json::from_slice::<Self>(body)
+            .is_ok_and(|problem| problem.properties.code == Code::Unauthorized.as_str())
+    }
 }
 
 #[derive(Deserialize)]

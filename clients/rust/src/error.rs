@@ -155,6 +155,15 @@ impl Error {
         self
     }
 
+    /// What the end of an accepted call means for what was asked on it. That the server has revoked
+    /// the token of the call says nothing about the next call, for which there may be another.
+    pub(crate) fn or_lost(self) -> Self {
+        if *self.code() != Code::Unauthorized {
+            return self;
+        }
+        Self::lost(self.message())
+    }
+
     /// The failure of a request that was certainly not sent.
     pub(crate) fn unsent(self) -> Self {
         if !self.is_lost() {

@@ -162,7 +162,7 @@ impl Stream {
         state.answers.retain(|_, one| {
             let is_unread = one.failure.is_some();
             if !one.is_complete && !is_unread {
-                let failure = failure.clone();
+                let failure = failure.clone().or_lost();
                 one.failure = Some(if one.is_sent {
                     failure
                 } else {
@@ -223,12 +223,12 @@ impl Stream {
         let place = tokio::select! {
             biased;
             place = lane.places.acquire_owned() => place.map_err(|_| Error::closed())?,
-            () = self.ended.cancelled() => return Err(self.lost().unsent()),
+            () = self.ended.cancelled() => return Err(self.lost().or_lost().unsent()),
         };
         let id = request.id.clone();
         let mut state = self.state();
         if let Some(failure) = &state.failure {
-            return Err(failure.clone().unsent());
+            return Err(failure.clone().or_lost().unsent());
         }
         state.answers.insert(
             id.clone(),

@@ -1,11 +1,14 @@
 /** The connection to a server: at most one open stream, and another one when that is lost. */
+import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
 import {
   type ChannelOptions,
   Client,
   type ClientDuplexStream,
+  connectivityState,
   Metadata,
   type ServiceError,
+  status,
 } from "@grpc/grpc-js";
 import type { Answer } from "./answer.js";
 import {
@@ -18,7 +21,7 @@ import { ATTRIBUTE, type CloudEvent, deserialize, envelop, serialize } from "./e
 import { ClientClosedError, ConnectionLostError, errorOf, InterlockError } from "./errors.js";
 import { type Logger, stderrLogger } from "./logger.js";
 import type { Asker, RequestOptions } from "./requester.js";
-import { failureOf, Stream } from "./stream.js";
+import { failureOf, lost, Stream } from "./stream.js";
 import { currentTrace } from "./tracing.js";
 import { isUnderstood, understood, VERSION } from "./version.js";
 
@@ -78,6 +81,10 @@ export class Connection implements Asker {
   private opening: Promise<Stream> | undefined;
   private waiting = 0;
   private delayMs = 0;
+  /** No attempt to open a stream is made before. */
+  private notBefore = 0;
+  /** Why there is no stream, as far as it is known. */
+  private lost: ConnectionLostError | undefined;
 
   constructor(
     readonly target: string,
@@ -108,26 +115,31 @@ export class Connection implements Asker {
   ): AsyncGenerator<CloudEvent, void, undefined> {
     await this.connect(options.signal);
     const event = envelop(type, payload, attributesOf(options));
-    const { metadata, token } = await this.metadata();
-    let received = false;
-    try {
-      for await (const answer of this.streamed(event, metadata, options.signal)) {
-        received = true;
-        yield answer;
+    for (let isAgain = false; ; isAgain = true) {
+      const { metadata, token } = await this.metadata();
+      let isAccepted = false;
+      const accepted = (): void => {
+        isAccepted = true;
+      };
+      try {
+        yield* this.streamed(event, metadata, accepted, options.signal);
+        return;
+      } catch (error) {
+        const isRefused = error instanceof InterlockError && error.code === "UNAUTHORIZED";
+        if (!isRefused || token === undefined || this.tokens?.refused === undefined) throw error;
+        this.tokens.refused(token);
+        // The token was revoked meanwhile. The same request would have the answer begin again:
+        // whoever resumes asks for the rest, with another token.
+        if (isAccepted) throw lost(error);
+        if (isAgain) throw error;
       }
-      return;
-    } catch (error) {
-      const isRefused = error instanceof InterlockError && error.code === "UNAUTHORIZED";
-      if (!isRefused || token === undefined || this.tokens?.refused === undefined) throw error;
-      this.tokens.refused(token);
-      if (received) throw new ConnectionLostError(error.reason, { code: "CONNECTION_LOST" });
     }
-    yield* this.streamed(event, (await this.metadata()).metadata, options.signal);
   }
 
   private async *streamed(
     event: CloudEvent,
     metadata: Metadata,
+    accepted: () => void,
     signal?: AbortSignal,
   ): AsyncGenerator<CloudEvent, void, undefined> {
     const path = `${SERVICE}/entitySearchCollection`;
@@ -138,6 +150,7 @@ export class Connection implements Asker {
       event,
       metadata,
     );
+    call.once("metadata", accepted);
     const stop = AbortSignal.any([this.closing.signal, ...(signal ? [signal] : [])]);
     const cancel = (): void => call.cancel();
     stop.addEventListener("abort", cancel, { once: true });
@@ -162,11 +175,30 @@ export class Connection implements Asker {
   async connect(signal?: AbortSignal): Promise<void> {
     this.throwIfClosed();
     const ready = new Promise<void>((resolve, reject) => {
-      const late = (): void => reject(this.unreachable());
+      const late = (): void => void this.learnWhy().then(() => reject(this.unreachable()));
       const deadline = Date.now() + this.connectTimeoutMs;
       this.channel.waitForReady(deadline, (error) => (error === undefined ? resolve() : late()));
     });
     await until(ready, signal);
+  }
+
+  /** Takes note of why the server cannot be reached: only a call is told, which fails at once. */
+  private async learnWhy(): Promise<void> {
+    const channel = this.channel.getChannel();
+    if (channel.getConnectivityState(false) !== connectivityState.TRANSIENT_FAILURE) return;
+    const call = this.channel.makeServerStreamRequest(
+      `${SERVICE}/entitySearchCollection`,
+      serialize,
+      deserialize,
+      envelop("AccountGetRequest", {}),
+      { deadline: Date.now() + 200 },
+    );
+    call.resume();
+    const [error] = (await once(call, "error").catch(() => [])) as [ServiceError?];
+    if (error?.code === status.UNAVAILABLE) {
+      const failure = failureOf(error);
+      if (failure instanceof ConnectionLostError) this.lost = failure;
+    }
   }
 
   /**
@@ -209,24 +241,35 @@ export class Connection implements Asker {
     for (;;) {
       this.throwIfClosed();
       if (this.current !== undefined && this.current.failure === undefined) return this.current;
-      if (this.delayMs > 0) await this.pause(this.delayMs);
+      // Of a pause that is longer than a caller waits, the next one waits for the rest only.
+      const restMs = this.notBefore - performance.now();
+      if (restMs > 0) await this.pause(restMs);
       if (this.waiting === 0) throw this.unreachable();
-      this.delayMs = Math.min(LONGEST_DELAY_MS, Math.max(FIRST_DELAY_MS, 2 * this.delayMs));
       try {
         this.current = await this.attempt();
+        this.lost = undefined;
+        this.postpone();
         return this.current;
       } catch (error) {
+        this.postpone();
         if (!(error instanceof ConnectionLostError)) throw error;
+        this.lost = error;
         const fields = { target: this.target, reason: error.message };
         this.logger.warn("the server cannot be reached; retrying", fields);
       }
     }
   }
 
+  /** Has the next attempt wait: longer than this one did, and never quite as long. */
+  private postpone(): void {
+    this.delayMs = Math.min(LONGEST_DELAY_MS, Math.max(FIRST_DELAY_MS, 2 * this.delayMs));
+    const jitteredMs = this.delayMs / 2 + (Math.random() * this.delayMs) / 2;
+    this.notBefore = performance.now() + jitteredMs;
+  }
+
   private async pause(ms: number): Promise<void> {
-    const jittered = ms / 2 + (Math.random() * ms) / 2;
     // Waking early because the client was closed is noticed by the caller.
-    await delay(jittered, undefined, { signal: this.closing.signal }).catch(() => undefined);
+    await delay(ms, undefined, { signal: this.closing.signal }).catch(() => undefined);
     this.throwIfClosed();
   }
 
@@ -278,7 +321,10 @@ export class Connection implements Asker {
     const begun = Date.now();
     const failure = await stream.ended;
     // A stream that ends as soon as it is opened is no reason to hurry.
-    if (Date.now() - begun > LONGEST_DELAY_MS) this.delayMs = 0;
+    if (Date.now() - begun > LONGEST_DELAY_MS) {
+      this.delayMs = 0;
+      this.notBefore = 0;
+    }
     if (!this.closing.signal.aborted) {
       const fields = { target: this.target, reason: failure.message };
       this.logger.warn("the stream has ended", fields);
@@ -300,8 +346,10 @@ export class Connection implements Asker {
   }
 
   private unreachable(): ConnectionLostError {
-    const text = `no answer from ${this.target} within ${this.connectTimeoutMs / 1000} s`;
-    return new ConnectionLostError(text, { code: "CONNECTION_LOST", retryable: true });
+    const because = this.lost === undefined ? "" : `: ${this.lost.reason}`;
+    const text = `no answer from ${this.target} within ${this.connectTimeoutMs / 1000} s${because}`;
+    const cause = this.lost;
+    return new ConnectionLostError(text, { code: "CONNECTION_LOST", retryable: true, cause });
   }
 }
 

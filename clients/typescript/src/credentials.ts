@@ -1,4 +1,6 @@
 /** Who the caller is: bearer tokens and TLS. */
+import { request } from "node:https";
+import { text } from "node:stream/consumers";
 import { ChannelCredentials } from "@grpc/grpc-js";
 import { ConnectionLostError, errorOf, type InterlockError } from "./errors.js";
 
@@ -26,6 +28,8 @@ export interface ClientCredentialsOptions {
   tokenUrl: string;
   clientId: string;
   clientSecret: string;
+  /** The certificates of the authorities that are trusted, as PEM; by default those of Node. */
+  ca?: string | Buffer;
 }
 
 const REFRESH_BEFORE_MS = 30_000;
@@ -68,28 +72,25 @@ class ClientCredentials implements TokenSource {
 
   /** What the endpoint answers if it does not refuse the client. */
   private async ask(): Promise<unknown> {
-    const { tokenUrl, clientId, clientSecret } = this.options;
+    const { tokenUrl, clientId, clientSecret, ca } = this.options;
     if (!URL.canParse(tokenUrl)) {
       throw errorOf(`${tokenUrl} is no address`, { code: "INVALID_OPTIONS" });
     }
     const basic = Buffer.from(
       `${encodeURIComponent(clientId)}:${encodeURIComponent(clientSecret)}`,
     );
-    let response: Response;
-    let text: string;
+    const headers = {
+      authorization: `Basic ${basic.toString("base64")}`,
+      "content-type": "application/x-www-form-urlencoded",
+    };
+    let answered: Answered;
     try {
-      response = await fetch(tokenUrl, {
-        method: "POST",
-        headers: { authorization: `Basic ${basic.toString("base64")}` },
-        body: new URLSearchParams({ grant_type: "client_credentials" }),
-        signal: AbortSignal.timeout(REFRESH_BEFORE_MS),
-      });
-      text = await response.text();
+      answered = await post(tokenUrl, headers, "grant_type=client_credentials", ca);
     } catch (cause) {
-      throw passing(`no answer from ${tokenUrl}`, cause);
+      throw passing(`no answer from ${tokenUrl}: ${reasonOf(cause)}`, cause);
     }
-    const answer = jsonOf(text);
-    if (!response.ok) throw this.refusal(response.status, answer);
+    const answer = jsonOf(answered.text);
+    if (answered.status < 200 || answered.status > 299) throw this.refusal(answered.status, answer);
     return answer;
   }
 
@@ -100,7 +101,9 @@ class ClientCredentials implements TokenSource {
   private refusal(status: number, answer: unknown): InterlockError {
     const { tokenUrl, clientId } = this.options;
     const said = `${tokenUrl} answers with status ${status}`;
-    if (status === 404) {
+    // A server answers so whatever the path is, unless it is that of its token endpoint.
+    const code = memberOf(memberOf(answer, "properties"), "errorCode");
+    if (status === 404 || (status === 401 && code === "UNAUTHORIZED")) {
       const text = `${said}: there is no token endpoint; check the address`;
       return errorOf(text, { code: "INVALID_OPTIONS" });
     }
@@ -111,6 +114,41 @@ class ClientCredentials implements TokenSource {
     }
     return passing(said);
   }
+}
+
+interface Answered {
+  status: number;
+  text: string;
+}
+
+/** Sends a form. Only the requests of `node:https` can trust an authority of their own. */
+async function post(
+  url: string,
+  headers: Record<string, string>,
+  body: string,
+  ca: string | Buffer | undefined,
+): Promise<Answered> {
+  const signal = AbortSignal.timeout(REFRESH_BEFORE_MS);
+  if (ca === undefined || !url.startsWith("https:")) {
+    const response = await fetch(url, { method: "POST", headers, body, signal });
+    return { status: response.status, text: await response.text() };
+  }
+  return await new Promise((resolve, reject) => {
+    const sent = request(url, { method: "POST", headers, ca, signal }, (response) => {
+      text(response).then(
+        (read) => resolve({ status: response.statusCode ?? 0, text: read }),
+        reject,
+      );
+    });
+    sent.on("error", reject);
+    sent.end(body);
+  });
+}
+
+/** Why there is no answer: what `fetch` throws has that in its cause. */
+function reasonOf(error: unknown): string {
+  const { cause = error } = error instanceof Error ? error : {};
+  return cause instanceof Error ? cause.message : String(cause);
 }
 
 /** The token of an answer, and how long it lives. */

@@ -79,6 +79,7 @@ export class Member implements AsyncDisposable {
   readonly client: Api;
   private readonly connection: Connection;
   private readonly handlers = new Map<string, Handler>();
+  private readonly workflowTags = new Set<string>();
   private readonly working = new Map<Calculation | TaskCall, Stream>();
   private readonly transactions = new Map<string, number>();
   private readonly places: Places;
@@ -154,6 +155,19 @@ export class Member implements AsyncDisposable {
       const task = call as TaskCall;
       return handler(task.input as I, task.context);
     });
+  }
+
+  /**
+   * Registers the function that does the items of managers whose worker names that workflow; before
+   * the member joins. It is given the payload of the item as its input, and is otherwise as an action.
+   * The member needs no tag of its own for it.
+   */
+  workflow<I = Json>(
+    code: string,
+    handler: (input: I, context: TaskContext) => ActionResult,
+  ): this {
+    this.workflowTags.add(`workflow:${code}`);
+    return this.action(code, handler);
   }
 
   /**
@@ -280,7 +294,8 @@ export class Member implements AsyncDisposable {
 
   /** What the server has to know of a member. */
   private announced(): object {
-    const { tags = [], namespace, labels, concurrency = 64 } = this.options;
+    const { namespace, labels, concurrency = 64 } = this.options;
+    const tags = [...new Set([...(this.options.tags ?? []), ...this.workflowTags])];
     const prefix = "action ";
     const actions = [...this.handlers.keys()]
       .filter((key) => key.startsWith(prefix))

@@ -73,7 +73,7 @@ export class Stream implements AnswerOwner {
     await lane.places.take(signal);
     if (this.failure !== undefined || this.isClosing) {
       lane.places.release();
-      throw this.failure === undefined ? closed() : unsent(this.failure);
+      throw this.failure === undefined ? closed() : unsent(lost(this.failure));
     }
     const answer = new Answer(this, event.id, lane, signal);
     this.asked.set(event.id, answer);
@@ -164,7 +164,7 @@ export class Stream implements AnswerOwner {
     this.asked.clear();
     for (const answer of asked) {
       answer.lane.places.release();
-      answer.fail(failure);
+      answer.fail(lost(failure));
     }
     this.resolveEnded(failure);
   }
@@ -187,6 +187,15 @@ export function failureOf(error: ServiceError): InterlockError {
   if (code !== undefined) return errorOf(details, { code, cause: error });
   const text = `${status[error.code] ?? error.code}: ${details}`;
   return new ConnectionLostError(text, { ...LOST, cause: error });
+}
+
+/**
+ * What the end of an accepted call means for what was asked on it. That the server has revoked the
+ * token of the call says nothing about the next call, for which there may be another.
+ */
+export function lost(failure: InterlockError): InterlockError {
+  if (failure.code !== "UNAUTHORIZED") return failure;
+  return new ConnectionLostError(failure.reason, { ...LOST, cause: failure });
 }
 
 function closed(): InterlockError {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { after, before, describe, it } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import {
   AccessError,
   Client,
@@ -10,11 +11,17 @@ import {
   JsonNumber,
   NotFoundError,
   silentLogger,
+  type TokenSource,
   ValidationError,
 } from "interlock-client";
 import { Server } from "./servers.js";
 
 const MODEL = { name: "parcel", version: 1 };
+interface TokenClient {
+  clientId: string;
+  clientSecret: string;
+}
+
 const ALL = { type: "group", operator: "AND", conditions: [] } as const;
 
 describe("a client", () => {
@@ -181,6 +188,31 @@ describe("a lost connection", () => {
   });
 });
 
+it("a client that cannot connect says why", async () => {
+  const options = { logger: silentLogger, connectTimeoutMs: 500 };
+  const client = new Client("127.0.0.1:1", options);
+  const reason = /^no answer from 127.0.0.1:1 within 0.5 s: UNAVAILABLE: .*ECONNREFUSED/;
+  await assert.rejects(client.connect(), { code: "CONNECTION_LOST", reason });
+  await assert.rejects(client.model.list(), { code: "CONNECTION_LOST", reason });
+  await client.close();
+});
+
+it("callers with little time connect in the end", async () => {
+  const options = { logger: silentLogger, connectTimeoutMs: 300 };
+  const client = new Client("127.0.0.1:1", options);
+  const { connection } = client as unknown as {
+    connection: { delayMs: number; notBefore: number; lost: Error | undefined };
+  };
+  connection.delayMs = 5_000;
+  connection.notBefore = performance.now() + 1_000; // Longer than any of them waits.
+  while (connection.lost === undefined) {
+    await assert.rejects(client.model.list(), { code: "CONNECTION_LOST", retryable: true });
+    // Nobody waits when the pause is over.
+    if (performance.now() < connection.notBefore) await delay(600);
+  }
+  await client.close();
+});
+
 describe("credentials", () => {
   const secret = { CYODA_BOOTSTRAP_CLIENT_ID: "first", CYODA_BOOTSTRAP_CLIENT_SECRET: "change-me" };
   let server: Server;
@@ -225,6 +257,65 @@ describe("credentials", () => {
       clientSecret: "wrong",
     });
     await assert.rejects(wrong.token(), { code: "UNAUTHORIZED" });
+  });
+
+  it("that are revoked let feeds go on, and what waits is a lost connection", async () => {
+    const tokenUrl = `${server.rest}/api/oauth/token`;
+    const first = { tokenUrl, clientId: "first", clientSecret: "change-me" };
+    const admin = new Client(server.target, {
+      token: clientCredentials(first),
+      logger: silentLogger,
+    });
+    const made = await Promise.all(
+      [1, 2, 3].map(async () => (await admin.operations.clientCreate({})) as TokenClient),
+    );
+    // The tokens of the first of these clients; of the next one when it is refused, and so on.
+    const sources = made.map(({ clientId, clientSecret }) =>
+      clientCredentials({ tokenUrl, clientId, clientSecret }),
+    );
+    const source = (): TokenSource => sources[0] ?? assert.fail("no more clients");
+    const given: string[] = [];
+    const token = {
+      token: async () => {
+        const latest = await source().token();
+        given[sources.length] = latest;
+        return latest;
+      },
+      refused: (refused: string) => {
+        if (refused === given[sources.length]) sources.shift();
+      },
+    };
+    const client = new Client(server.target, { token, logger: silentLogger });
+    const revoke = async (place: number): Promise<void> => {
+      await admin.operations.clientDelete({ clientId: made[place]?.clientId ?? "" });
+    };
+    await admin.model.import(MODEL, { sku: "A" });
+    await admin.model.lock(MODEL);
+    await admin.entity.create(MODEL, { sku: "0" });
+    const seen: number[] = [];
+    for await (const change of client.entity.changes({ fromSequence: 0 })) {
+      seen.push(change.sequence);
+      if (seen.length === 2) break;
+      await revoke(0);
+      await admin.entity.create(MODEL, { sku: "1" });
+    }
+    assert.deepEqual(
+      [...seen].sort((one, other) => one - other),
+      [...new Set(seen)],
+    );
+    const actions = ["a"];
+    await client.operations.workerRegister({ workerId: "w", actions });
+    const waiting = client.operations.taskAwait({ workerId: "w", actions });
+    waiting.catch(() => undefined);
+    await delay(300); // By then it was sent.
+    await revoke(1);
+    await assert.rejects(waiting, (error) => {
+      assert(error instanceof ConnectionLostError, String(error));
+      assert.equal(error.retryable, false);
+      return true;
+    });
+    assert.equal((await client.model.list()).length, 1);
+    await Promise.all([client.close(), admin.close()]);
   });
 });
 

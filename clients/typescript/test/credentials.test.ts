@@ -1,8 +1,11 @@
 /** What a token endpoint may answer. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { createServer as createHttpsServer } from "node:https";
 import { type AddressInfo, createServer } from "node:net";
 import { it } from "node:test";
+import { fileURLToPath } from "node:url";
 import { ConnectionLostError, clientCredentials, InvalidOptionsError } from "interlock-client";
 
 /** Asks an endpoint that always says the same for a token. */
@@ -19,6 +22,11 @@ async function askedOf(answer: string): Promise<string> {
   } finally {
     server.close();
   }
+}
+
+function pem(name: string): string {
+  const path = fileURLToPath(new URL(`../../../../tests/keys/${name}`, import.meta.url));
+  return readFileSync(path, "utf8");
 }
 
 function http(status: string, body: string, missing = 0): string {
@@ -65,6 +73,34 @@ it("an address without an endpoint is a mistake", async () => {
   });
   const none = clientCredentials({ tokenUrl: "shop", clientId: "shop", clientSecret: "s" });
   await assert.rejects(none.token(), { code: "INVALID_OPTIONS" });
+});
+
+it("a wrong path of a server is a mistake, too", async () => {
+  const problem = '{"status": 401, "properties": {"errorCode": "UNAUTHORIZED"}}';
+  const asked = askedOf(http("401 Unauthorized", problem));
+  await assert.rejects(asked, { code: "INVALID_OPTIONS", reason: /there is no token endpoint/ });
+});
+
+it("an endpoint may have an authority of its own", async () => {
+  const [key, cert] = [pem("tls-server.key"), pem("tls-server.pem")];
+  const server = createHttpsServer({ key, cert }, (request, response) => {
+    request.resume();
+    response.end('{"access_token": "a"}');
+  });
+  server.listen(0, "localhost");
+  await once(server, "listening");
+  const tokenUrl = `https://localhost:${(server.address() as AddressInfo).port}/token`;
+  const options = { tokenUrl, clientId: "shop", clientSecret: "s" };
+  try {
+    assert.equal(await clientCredentials({ ...options, ca: pem("tls-ca.pem") }).token(), "a");
+    await assert.rejects(clientCredentials(options).token(), {
+      code: "CONNECTION_LOST",
+      reason: /no answer from .*: .*certificate/,
+    });
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
 });
 
 it("a token that does not say how long it lives is used all the same", async () => {

@@ -150,6 +150,15 @@ describe("a member", () => {
     );
   });
 
+  it("says which workflows of managers it does", async () => {
+    await using member = new Member(server.target, { ...quiet, tags: ["billing"] });
+    member.workflow("org.acme:import-file", () => undefined);
+    await member.start();
+    const { members } = await client.operations.computeMembersGet({});
+    const tags = members?.map((one) => [...one.tags].sort());
+    assert.deepEqual(tags, [["billing", "workflow:org.acme:import-file"]]);
+  });
+
   it("executes actions of step workflows", async () => {
     const member = new Member(server.target, { ...quiet, tags: ["office"] });
     member.action<{ amount: JsonNumber }>("charge", ({ amount }, context) => {

@@ -6,7 +6,7 @@ use tokio::{
     sync::{Notify, mpsc, oneshot},
     time::Instant,
 };
-use tokio_util::sync::DropGuard;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{
     Settings,
@@ -14,7 +14,7 @@ use super::{
     used::Used,
 };
 use crate::clock::Clock;
-use crate::error::Failure;
+use crate::error::{Code, Failure};
 use crate::id::Tenant;
 
 /// What all tenants share.
@@ -29,6 +29,8 @@ pub(super) struct Desk {
     jobs: mpsc::UnboundedSender<Job>,
     earlier: Arc<Notify>,
     next: u64,
+    /// The process stops: what is out or due is left to who continues the runs.
+    pub(super) stop: CancellationToken,
 }
 
 /// When a timer is due, and its number.
@@ -71,6 +73,20 @@ pub(super) enum Job {
     },
 }
 
+impl Job {
+    /// Says to who asked for it that it was not begun.
+    pub(super) fn refuse(self) {
+        if let Self::Report {
+            asked: Some(asked), ..
+        } = self
+        {
+            let message = "the server is stopping, and nothing was recorded; repeat the request";
+            // Who asked may be gone.
+            let _ = asked.send(Err(Failure::new(Code::StorageUnavailable, message)));
+        }
+    }
+}
+
 impl Desk {
     pub(super) fn new(
         clock: Clock,
@@ -86,6 +102,7 @@ impl Desk {
             jobs,
             earlier,
             next: 0,
+            stop: CancellationToken::new(),
         }
     }
 
@@ -96,7 +113,9 @@ impl Desk {
 
     pub(super) fn job(&self, job: Job) {
         // The driver is gone only when the process stops.
-        let _ = self.jobs.send(job);
+        if let Err(unsent) = self.jobs.send(job) {
+            unsent.0.refuse();
+        }
     }
 
     /// Sets a timer for a task.

@@ -11,7 +11,7 @@ use futures_util::FutureExt as _;
 use tokio::{
     sync::mpsc,
     task::JoinSet,
-    time::{Instant, sleep, sleep_until},
+    time::{Instant, sleep, sleep_until, timeout},
 };
 use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};
@@ -38,6 +38,9 @@ const AGAIN_LONGEST: Duration = Duration::from_secs(30);
 /// How often the numbers of open tasks are measured.
 const MEASURED_EVERY: Duration = Duration::from_secs(5);
 
+/// How long what was reported before the end may take to be stored.
+const LAST: Duration = Duration::from_secs(1);
+
 /// The reports of one tenant.
 #[derive(Default)]
 struct Line {
@@ -45,15 +48,75 @@ struct Line {
     waiting: VecDeque<Job>,
 }
 
-/// Runs until `stop`: fires timers, reports ends, loads tasks.
+/// The jobs of all tenants.
+struct Lines {
+    channels: Channels,
+    ends: Arc<dyn Ends>,
+    by_tenant: HashMap<Tenant, Line>,
+    at_work: JoinSet<Tenant>,
+}
+
+impl Lines {
+    fn take(&mut self, job: Job) {
+        let line = self.by_tenant.entry(job.tenant().clone()).or_default();
+        if line.at_work < REPORTS_MAX {
+            line.at_work += 1;
+            self.begin(job);
+        } else {
+            line.waiting.push_back(job);
+        }
+    }
+
+    fn begin(&mut self, job: Job) {
+        let (channels, ends) = (self.channels.clone(), Arc::clone(&self.ends));
+        self.at_work.spawn(perform(channels, ends, job));
+    }
+
+    /// A job of a tenant is done.
+    fn done(&mut self, tenant: &Tenant) {
+        let Some(line) = self.by_tenant.get_mut(tenant) else {
+            return;
+        };
+        if let Some(job) = line.waiting.pop_front() {
+            self.begin(job);
+            return;
+        }
+        line.at_work -= 1;
+        if line.at_work == 0 {
+            self.by_tenant.remove(tenant);
+        }
+    }
+
+    /// Does all that is left.
+    async fn finish(&mut self, jobs: &mut mpsc::UnboundedReceiver<Job>) {
+        while let Ok(job) = jobs.try_recv() {
+            self.take(job);
+        }
+        while let Some(joined) = self.at_work.join_next().await {
+            if let Ok(tenant) = joined {
+                self.done(&tenant);
+            }
+            while let Ok(job) = jobs.try_recv() {
+                self.take(job);
+            }
+        }
+    }
+}
+
+/// Runs until `end`: fires timers until the process stops, reports ends, loads tasks.
 pub(super) async fn run(
     channels: Channels,
     mut jobs: mpsc::UnboundedReceiver<Job>,
     ends: Arc<dyn Ends>,
-    stop: CancellationToken,
+    end: CancellationToken,
 ) {
-    let mut lines: HashMap<Tenant, Line> = HashMap::new();
-    let mut at_work = JoinSet::new();
+    let stop = channels.lock().desk.stop.clone();
+    let mut lines = Lines {
+        channels: channels.clone(),
+        ends,
+        by_tenant: HashMap::new(),
+        at_work: JoinSet::new(),
+    };
     let mut measured = tokio::time::interval(MEASURED_EVERY);
     let mut warned = Warned::default();
     loop {
@@ -65,38 +128,27 @@ pub(super) async fn run(
             }
         };
         tokio::select! {
-            () = stop.cancelled() => return,
-            job = jobs.recv() => {
-                let Some(job) = job else { return };
-                let tenant = job.tenant().clone();
-                let line = lines.entry(tenant).or_default();
-                if line.at_work < REPORTS_MAX {
-                    line.at_work += 1;
-                    at_work.spawn(perform(channels.clone(), Arc::clone(&ends), job));
-                } else {
-                    line.waiting.push_back(job);
-                }
-            }
-            Some(Ok(tenant)) = at_work.join_next() => {
-                if let Some(line) = lines.get_mut(&tenant) {
-                    match line.waiting.pop_front() {
-                        Some(job) => {
-                            at_work.spawn(perform(channels.clone(), Arc::clone(&ends), job));
-                        }
-                        None => line.at_work -= 1,
-                    }
-                    if line.at_work == 0 {
-                        lines.remove(&tenant);
-                    }
-                }
-            }
-            () = timer => channels.fire(),
+            () = end.cancelled() => break,
+            job = jobs.recv() => match job {
+                Some(job) => lines.take(job),
+                None => return,
+            },
+            Some(Ok(tenant)) = lines.at_work.join_next() => lines.done(&tenant),
+            () = timer, if !stop.is_cancelled() => channels.fire(),
             () = channels.earlier() => {}
             _ = measured.tick() => {
                 channels.measure();
                 channels.warn_of_untaken(&mut warned);
             }
         }
+    }
+    // Who reports from here on is refused.
+    jobs.close();
+    let finished = timeout(LAST, lines.finish(&mut jobs)).await;
+    if finished.is_err() {
+        let waiting = lines.by_tenant.into_values();
+        let waiting = waiting.flat_map(|line| line.waiting);
+        waiting.for_each(Job::refuse);
     }
 }
 
@@ -259,6 +311,9 @@ impl Channels {
         loop {
             // The lock is given back between two, so that nobody waits for all of them.
             let mut state = self.lock();
+            if state.desk.stop.is_cancelled() {
+                return;
+            }
             let Some((tenant, task)) = state.desk.take_due(now) else {
                 return;
             };

@@ -432,8 +432,9 @@ impl Pool {
         let Some(held) = self.tasks.get_mut(&id) else {
             return Err(NotYours::NotHeld);
         };
-        if let Phase::Reporting(Some(_)) = held.phase {
-            return Ok(until);
+        // What is being reported may be all that it needs.
+        if let Phase::Reporting(Some(out)) = held.phase {
+            return Ok(out.limit.until);
         }
         let Phase::Out(out) = &mut held.phase else {
             return Err(NotYours::LeaseLost);

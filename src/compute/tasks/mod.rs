@@ -46,7 +46,7 @@ pub use member::{Form, TaskMembership};
 pub use offers::Offered;
 pub use pull::{Asked, Ended, Refused, WorkerFacts};
 pub use spec::{
-    Dispatch, End, Ends, GivenUp, Labels, OfRun, Reported, Standing, TaskKind, TaskSpec,
+    Adopted, Dispatch, End, Ends, GivenUp, Labels, OfRun, Reported, Standing, TaskKind, TaskSpec,
 };
 pub use used::Used;
 pub use worker::{Announced, Delivery, Leased, Sent};
@@ -135,6 +135,12 @@ impl Channels {
                 drive::run(channels, jobs, ends, stop).await;
             }
         }
+    }
+
+    /// From `stop` on, answers of workers and members are still recorded, but no deadline or lost
+    /// worker ends a task.
+    pub fn stop_with(&self, stop: CancellationToken) {
+        self.lock().desk.stop = stop;
     }
 
     /// Takes over a task whose intent is stored. One that is there already is not taken twice.

@@ -475,6 +475,12 @@ impl Pool {
         };
         // Nothing is sent to it any more.
         worker.draining = true;
+        if desk.stop.is_cancelled() {
+            // Who continues its runs sends what it had again.
+            self.workers.remove(&number);
+            self.accepted.leave(number);
+            return;
+        }
         let mut had: Vec<_> = worker.running().iter().cloned().collect();
         had.sort_by_key(|id| self.tasks.get(id).map(|held| held.number));
         for id in &had {

@@ -8,7 +8,7 @@ use std::{
 
 use tokio::{
     sync::oneshot,
-    time::{Instant, timeout_at},
+    time::{Instant, sleep, timeout_at},
 };
 
 use super::{
@@ -18,12 +18,12 @@ use super::{
     held::{Ending, NotYours},
     lanes::{Actions, DEFAULT_NAMESPACE},
     pool::Pool,
-    spec::{End, Labels, Reported, Standing, TaskKind},
+    spec::{Adopted, End, Labels, Reported, Standing, TaskKind},
     worker::{Announced, Channel, Leased, Parked, Worker},
 };
 use crate::clock::Timestamp;
 use crate::dispatch::Tags;
-use crate::error::Failure;
+use crate::error::{Code, Failure};
 use crate::id::Tenant;
 
 /// How many tasks a worker has at a time that announces no number.
@@ -37,6 +37,9 @@ const OUTPUT_MAX: usize = 1 << 20;
 
 /// How often a report is repeated after a conflict.
 const CONFLICTS_MAX: usize = 10;
+
+/// How long a task is awaited that is out and that no channel holds, before it is looked for again.
+const ON_ITS_WAY: Duration = Duration::from_millis(20);
 
 /// Facts about a member or worker.
 #[derive(Debug, Clone)]
@@ -300,11 +303,8 @@ impl Channels {
         worker: Option<&str>,
         answered: &Answered<'_>,
     ) -> Result<Ended, Refused> {
-        let mut held = self.end_held(tenant, task, worker, answered)?;
-        if held.is_none() && self.adopt(tenant, task).await? {
-            held = self.end_held(tenant, task, worker, answered)?;
-        }
-        let reported = match held {
+        let act = || self.end_held(tenant, task, worker, answered);
+        let reported = match self.held_or_adopted(tenant, task, worker, act).await? {
             Some(Ending::Again(stored)) => {
                 if let Some(stored) = stored {
                     stored.cancelled().await;
@@ -349,12 +349,31 @@ impl Channels {
         })
     }
 
-    /// Takes over a task from another process that has it with a worker.
-    async fn adopt(&self, tenant: &Tenant, task: &str) -> Result<bool, Refused> {
-        match self.ends() {
-            Some(ends) => ends.adopt(tenant, task).await.map_err(Refused::Failed),
-            None => Ok(false),
+    /// Acts on a task that a channel holds; it is taken over from another process if a worker has
+    /// pulled it there. None if no channel holds it, and no worker has it elsewhere.
+    async fn held_or_adopted<T>(
+        &self,
+        tenant: &Tenant,
+        task: &str,
+        worker: Option<&str>,
+        act: impl Fn() -> Result<Option<T>, Refused>,
+    ) -> Result<Option<T>, Refused> {
+        for _ in 0..CONFLICTS_MAX {
+            if let Some(done) = act()? {
+                return Ok(Some(done));
+            }
+            let Some(ends) = self.ends() else {
+                return Ok(None);
+            };
+            let adopted = ends.adopt(tenant, task, worker).await;
+            match adopted.map_err(Refused::Failed)? {
+                // Unless it has moved on meanwhile.
+                Adopted::Here => {}
+                Adopted::Lost => return Err(Refused::LeaseLost),
+                Adopted::Not => return Ok(None),
+            }
         }
+        Err(moving())
     }
 
     /// Whether a task is out that no channel holds here, so that it is delivered again whatever
@@ -405,37 +424,50 @@ impl Channels {
         extend: Duration,
         progress: Option<Arc<str>>,
     ) -> Result<Timestamp, Refused> {
-        let touch = |progress| {
-            self.with(tenant, |pool, desk| {
+        let touch = || {
+            let touched = self.with(tenant, |pool, desk| {
                 pool.saw(desk, task, worker);
-                pool.touch(desk, task, worker, extend, progress)
-            })
+                pool.touch(desk, task, worker, extend, progress.clone())
+            });
+            match touched {
+                Ok(until) => Ok(Some(until)),
+                Err(NotYours::LeaseLost) => Err(Refused::LeaseLost),
+                Err(NotYours::NotHeld) => Ok(None),
+            }
         };
-        let mut touched = touch(progress.clone());
-        if matches!(touched, Err(NotYours::NotHeld)) && self.adopt(tenant, task).await? {
-            touched = touch(progress);
+        for _ in 0..CONFLICTS_MAX {
+            if let Some(until) = self.held_or_adopted(tenant, task, worker, touch).await? {
+                return Ok(until);
+            }
+            let Some(ends) = self.ends() else {
+                return Err(Refused::NoTask);
+            };
+            let asked = || self.lock().desk.clock.now().after(extend);
+            match ends.standing(tenant, task).await.map_err(Refused::Failed)? {
+                // It has no lease; what limits it is the step, whose limit does not move.
+                Standing::Accepted { until } => {
+                    return Ok(until.map_or_else(asked, |until| until.min(asked())));
+                }
+                // It is about to be sent here, or a member has it elsewhere: nothing was extended.
+                Standing::Open => sleep(ON_ITS_WAY).await,
+                Standing::Closed(status) => return Err(Refused::Finished(status)),
+                Standing::Unknown => return Err(Refused::NoTask),
+            }
         }
-        match touched {
-            Ok(until) => return Ok(until),
-            Err(NotYours::LeaseLost) => return Err(Refused::LeaseLost),
-            Err(NotYours::NotHeld) => {}
-        }
-        let Some(ends) = self.ends() else {
-            return Err(Refused::NoTask);
-        };
-        match ends.standing(tenant, task).await.map_err(Refused::Failed)? {
-            // It has no lease; what limits it is the step.
-            Standing::Accepted | Standing::Open => Ok(self.lock().desk.clock.now().after(extend)),
-            Standing::Closed(status) => Err(Refused::Finished(status)),
-            Standing::Unknown => Err(Refused::NoTask),
-        }
+        Err(moving())
     }
 }
 
+/// A task is out, and it is not known here who has it.
+fn moving() -> Refused {
+    let message = "the task is at another node or on its way to one, so nothing was changed; repeat the request";
+    Refused::Failed(Failure::new(Code::Conflict, message))
+}
+
+/// The process ended while a report was stored.
 fn stopping() -> Refused {
-    Refused::Failed(Failure::internal(
-        "the driver of tasks ended before a report",
-    ))
+    let message = "the server is stopping, and the report may have been recorded";
+    Refused::Failed(Failure::new(Code::OutcomeUnknown, message))
 }
 
 /// Forgets workers that are silent for long, if there is no room for another.

@@ -118,13 +118,26 @@ pub enum Reported {
 /// What is known of a task that no channel holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// It answered `pending`, and its outcome is waited for.
-    Accepted,
+    /// It answered `pending`, and its outcome is waited for: until then, or without a limit.
+    Accepted {
+        until: Option<Timestamp>,
+    },
     /// It is out: held by another process, or about to be sent by this one.
     Open,
     /// Nobody waits for it; the status of its run or of itself.
     Closed(&'static str),
     Unknown,
+}
+
+/// What became of a task that no channel of this process holds, and that is to be taken over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Adopted {
+    /// This process holds it now, with the worker that has it.
+    Here,
+    /// It is not the worker's that asks: another one has it.
+    Lost,
+    /// No worker has pulled it at another process.
+    Not,
 }
 
 /// What became of a task that was given up.
@@ -181,14 +194,15 @@ pub trait Ends: fmt::Debug + Send + Sync {
     /// Stores what a task has used up. If that fails it is known to this process only.
     fn keep<'a>(&'a self, tenant: &'a Tenant, task: &'a str, used: Used) -> BoxFuture<'a, ()>;
 
-    /// Takes over a task that a worker has pulled at another process: it reports here now. False if
-    /// there is no such task.
+    /// Takes over a task that a worker has pulled at another process: it reports here now. Fails
+    /// with a conflict if the task is still there, or on its way here.
     fn adopt<'a>(
         &'a self,
         _tenant: &'a Tenant,
         _task: &'a str,
-    ) -> BoxFuture<'a, Result<bool, Failure>> {
-        Box::pin(std::future::ready(Ok(false)))
+        _worker: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<Adopted, Failure>> {
+        Box::pin(std::future::ready(Ok(Adopted::Not)))
     }
 
     /// What is known of a task that no channel holds.

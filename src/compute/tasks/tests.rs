@@ -24,6 +24,7 @@ struct Store {
     discarded: Mutex<Vec<(String, u32)>>,
     answers: Mutex<VecDeque<Result<Reported, Failure>>>,
     standing: Mutex<HashMap<String, Standing>>,
+    adopted: Mutex<Option<Adopted>>,
     used: Mutex<Vec<(String, Used)>>,
     kept: Mutex<HashMap<String, TaskSpec>>,
     changed: Notify,
@@ -72,6 +73,16 @@ impl Ends for Store {
         Box::pin(std::future::ready(()))
     }
 
+    fn adopt<'a>(
+        &'a self,
+        _: &'a Tenant,
+        _: &'a str,
+        _: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<Adopted, Failure>> {
+        let adopted = *self.adopted.lock().expect("not poisoned");
+        Box::pin(async move { Ok(adopted.unwrap_or(Adopted::Not)) })
+    }
+
     fn standing<'a>(
         &'a self,
         _: &'a Tenant,
@@ -99,6 +110,11 @@ impl Bench {
     }
 
     fn with_room(waiting_bytes_max: usize) -> Self {
+        Self::until(CancellationToken::new(), waiting_bytes_max)
+    }
+
+    /// With a driver that ends when it is told to.
+    fn until(end: CancellationToken, waiting_bytes_max: usize) -> Self {
         let clock = Clock::Virtual {
             origin: Instant::now(),
             from: Timestamp::from_micros(0),
@@ -109,13 +125,12 @@ impl Bench {
         };
         let channels = Channels::new(clock, settings);
         let store = Arc::new(Store::default());
-        let stop = CancellationToken::new();
         let ends: Arc<dyn Ends> = Arc::<Store>::clone(&store);
-        tokio::spawn(channels.run(ends, stop.clone()));
+        tokio::spawn(channels.run(ends, end.clone()));
         Self {
             channels,
             store,
-            _stop: stop.drop_guard(),
+            _stop: end.drop_guard(),
         }
     }
 
@@ -969,7 +984,8 @@ async fn a_repeated_request_for_another_delivery_changes_nothing() {
     let standing = || bench.store.standing.lock().expect("not poisoned");
     standing().insert("2".to_owned(), Standing::Open);
     assert!(ask().await.expect("it is open").will_retry);
-    standing().insert("2".to_owned(), Standing::Accepted);
+    let accepted = Standing::Accepted { until: None };
+    standing().insert("2".to_owned(), accepted);
     assert!(!ask().await.expect("it ends").will_retry);
 }
 
@@ -995,8 +1011,84 @@ async fn what_no_channel_holds_is_asked_of_who_started_it() {
     };
     stands(Standing::Closed("completed"));
     assert!(matches!(touch().await, Err(Refused::Finished("completed"))));
-    stands(Standing::Accepted);
-    assert!(touch().await.is_ok());
+    let second = Duration::from_secs(1);
+    let now = bench.channels.lock().desk.clock.now();
+    let (sooner, asked, later) = (second / 2, second, second * 2);
+    // Nothing moves the limit of its step.
+    for (limit, answered) in [(None, asked), (Some(sooner), sooner), (Some(later), asked)] {
+        stands(Standing::Accepted {
+            until: limit.map(|limit| now.after(limit)),
+        });
+        let until = touch().await.expect("its outcome is waited for");
+        assert_eq!(until, now.after(answered), "{limit:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn answers_are_recorded_until_the_end_and_nothing_else_ends_a_task_after_the_stop() {
+    let (stop, end) = (CancellationToken::new(), CancellationToken::new());
+    let bench = Bench::until(end.clone(), Settings::WAITING_BYTES);
+    bench.channels.stop_with(stop.clone());
+    bench.worker("w1", 3);
+    let once = |id| TaskSpec {
+        retries_max: 0,
+        ..task(id)
+    };
+    let mut member = bench.member(Announced {
+        max_concurrency: Some(1),
+        ..does(&["a"])
+    });
+    bench.channels.send(once("1"));
+    member.task().await;
+    for id in ["2", "3"] {
+        bench.channels.send(once(id));
+        assert_eq!(bench.pull("w1", 1, 10).await.len(), 1);
+    }
+    stop.cancel();
+    // Neither a lost member nor the end of a lease is an answer.
+    drop(member);
+    sleep(Duration::from_mins(2)).await;
+    assert!(bench.store.ended.lock().expect("not poisoned").is_empty());
+    let ended = bench.complete("2", Some("w1")).await;
+    assert!(ended.expect("recorded").applied);
+    assert_eq!(bench.ends(1).await.len(), 1);
+    end.cancel();
+    sleep(Duration::from_secs(1)).await;
+    let refused = bench.complete("3", Some("w1")).await;
+    assert!(
+        matches!(&refused, Err(Refused::Failed(failure))
+            if failure.code() == Code::StorageUnavailable && failure.retryable()),
+        "{refused:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_another_process_has_is_refused_and_not_acknowledged() {
+    let bench = Bench::new();
+    let conflicts = |refused: Refused| {
+        matches!(refused, Refused::Failed(failure)
+            if failure.code() == Code::Conflict && failure.retryable())
+    };
+    let touch = || bench.touch(Some("w1"), 1, None);
+    let standings = || bench.store.standing.lock().expect("not poisoned");
+    standings().insert("1".to_owned(), Standing::Open);
+    // It is out, and nobody knows with whom: nothing can be extended.
+    assert!(conflicts(touch().await.expect_err("not extended")));
+    let adopted = |adopted| {
+        *bench.store.adopted.lock().expect("not poisoned") = Some(adopted);
+    };
+    adopted(Adopted::Here);
+    assert!(conflicts(touch().await.expect_err("it has moved on")));
+    let ended = bench.complete("1", Some("w1")).await;
+    assert!(conflicts(ended.expect_err("it has moved on")));
+    adopted(Adopted::Lost);
+    assert!(matches!(touch().await, Err(Refused::LeaseLost)));
+    let ended = bench.complete("1", Some("w1")).await;
+    assert!(matches!(ended, Err(Refused::LeaseLost)));
+    let tenant = tenant();
+    let again = bench.channels.end(&tenant, "1", Some("w1"), &AGAIN).await;
+    assert!(matches!(again, Err(Refused::LeaseLost)));
+    assert!(bench.store.ended.lock().expect("not poisoned").is_empty());
 }
 
 #[tokio::test(start_paused = true)]

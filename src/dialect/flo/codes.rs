@@ -74,7 +74,8 @@ pub const RULES: [Rule; 29] = [
     error(
         "E506",
         "`cron` does not have five fields, or one is out of range",
-    ),
+    )
+    .or_warning("no month that `cron` names has such a day, so the schedule never starts a run"),
     warning(
         "E507",
         "`@workflow/x`: whether it exists is checked when the step runs",

@@ -13,6 +13,9 @@ use crate::clock::Timestamp;
 /// between the 29ths of February around a year that is not a leap year, such as 2100.
 const DAYS_MAX: u64 = 8 * 366 + 1;
 
+/// How many days each month has at most.
+const DAYS_OF_MONTHS: [u32; 12] = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+
 /// A checked cron expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cron(Box<str>);
@@ -48,6 +51,22 @@ impl Cron {
 
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// Whether there is a day on which it fires: no month has a 32nd, and February no 30th.
+    pub fn has_a_day(&self) -> bool {
+        let fields: Vec<&str> = self.0.split(' ').collect();
+        let [_, _, days, months, weekdays] = fields.as_slice() else {
+            return false;
+        };
+        // Two that are restricted are alternatives, and each month has every day of the week.
+        if !days.starts_with('*') && !weekdays.starts_with('*') {
+            return true;
+        }
+        let (days, months) = (set(days, 1, 31), set(months, 1, 12));
+        (1..)
+            .zip(DAYS_OF_MONTHS)
+            .any(|(month, last)| has(months, month) && (1..=last).any(|day| has(days, day)))
     }
 
     /// The first instant after this one, in UTC; none for a day that never comes, such as the
@@ -234,5 +253,29 @@ mod tests {
         }
         let never = Cron::parse("0 0 31 2 *").expect("five fields");
         assert_eq!(never.next(Timestamp::from_micros(0)), None);
+    }
+
+    #[test]
+    fn a_day_that_no_month_has_never_comes() {
+        for (cron, has_a_day) in [
+            ("* * * * *", true),
+            ("0 0 29 2 *", true),
+            ("0 0 30 2 *", false),
+            ("0 0 31 4 *", false),
+            ("0 0 31 2,4,6,9,11 *", false),
+            ("0 0 31 2-4 *", true),
+            ("0 0 30-31 2 *", false),
+            ("0 0 31 12 *", true),
+            // Or on Mondays.
+            ("0 0 30 2 1", true),
+            ("0 0 30 2 */2", false),
+            ("0 0 */30 2 1", true),
+        ] {
+            let cron = Cron::parse(cron).expect(cron);
+            assert_eq!(cron.has_a_day(), has_a_day, "{cron}");
+            if !has_a_day {
+                assert_eq!(cron.next(Timestamp::from_micros(0)), None, "{cron}");
+            }
+        }
     }
 }

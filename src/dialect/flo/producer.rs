@@ -45,7 +45,14 @@ impl Schedule {
 fn read_cron(tree: &Tree, path: &str, findings: &mut Findings) -> Option<Cron> {
     let given = text(tree, path, findings)?;
     match Cron::parse(given) {
-        Ok(cron) => Some(cron),
+        Ok(cron) => {
+            if !cron.has_a_day() {
+                let message =
+                    format!("\"{given}\" never comes: no month that it names has such a day");
+                findings.warning("E506", path, message);
+            }
+            Some(cron)
+        }
         Err(message) => {
             findings.error("E506", path, message);
             None

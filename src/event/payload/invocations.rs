@@ -89,7 +89,7 @@ pub struct Task {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Fault>,
     /// The delivery that somebody has or had last, from 1; 0 before the first, and once the task has
-    /// ended.
+    /// ended if that was not stored.
     pub attempt: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_id: Option<String>,

@@ -8,7 +8,7 @@ use crate::event::{
     EventType,
     payload::{self, actions},
 };
-use crate::operation::{Access, Context, Family, Operation, Output, paging};
+use crate::operation::{Access, Context, Family, Operation, Output, paging, turn::in_turn};
 use crate::registry::Action;
 
 pub(in crate::operation) struct DeleteAction {
@@ -36,10 +36,14 @@ impl Operation for DeleteAction {
 
     async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         cx.refuse_token()?;
-        let mut session = cx.session().await?;
-        check_may_change(&cx, &mut session, &self.namespace, &self.name).await?;
-        Action::delete(session.unit()?, &self.namespace, &self.name).await?;
-        let deleted = actions::Deleted { name: self.name };
-        cx.finish(session, deleted, Vec::new()).await
+        let Self { namespace, name } = &self;
+        in_turn(&cx, (namespace, name.as_str()), || async {
+            let mut session = cx.session().await?;
+            check_may_change(&cx, &mut session, namespace, name).await?;
+            Action::delete(session.unit()?, namespace, name).await?;
+            let deleted = actions::Deleted { name: name.clone() };
+            cx.finish(session, deleted, Vec::new()).await
+        })
+        .await
     }
 }

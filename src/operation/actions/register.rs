@@ -11,7 +11,9 @@ use crate::event::{
     EventType,
     payload::{self, actions},
 };
-use crate::operation::{Access, Context, Family, Operation, Output, definitions, paging};
+use crate::operation::{
+    Access, Context, Family, Operation, Output, definitions, paging, turn::in_turn,
+};
 use crate::registry::{self, Action, ActionDispatch, WasmAction};
 
 /// The longest name, owner and tag, in bytes.
@@ -75,25 +77,33 @@ impl Operation for RegisterAction {
 
     async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         cx.refuse_token()?;
-        let Self {
-            namespace,
-            mut action,
-            module,
-        } = self;
-        if let Some(module) = &module {
+        if let Some(module) = &self.module {
             module.check(&cx).await?;
         }
+        let thing = (&self.namespace, &*self.action.name);
+        in_turn(&cx, thing, || self.register(&cx)).await
+    }
+}
+
+impl RegisterAction {
+    async fn register(&self, cx: &Context) -> Result<Output<actions::Registered>, Failure> {
+        let Self {
+            namespace,
+            action,
+            module,
+        } = self;
+        let mut action = action.clone();
         let mut session = cx.session().await?;
-        check_may_change(&cx, &mut session, &namespace, &action.name).await?;
+        check_may_change(cx, &mut session, namespace, &action.name).await?;
         if let Some(module) = module {
-            let code = registry::put_module(session.unit()?, &namespace, &module.code).await?;
+            let code = registry::put_module(session.unit()?, namespace, &module.code).await?;
             action.wasm = Some(WasmAction {
                 module: code,
-                entrypoint: module.entrypoint,
+                entrypoint: Arc::clone(&module.entrypoint),
                 memory_limit_bytes: module.memory_limit_bytes,
             });
         }
-        let created = action.register(session.unit()?, &namespace).await?;
+        let created = action.register(session.unit()?, namespace).await?;
         let registered = actions::Registered {
             name: action.name.to_string(),
             version: action.version,

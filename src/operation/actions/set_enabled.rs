@@ -8,7 +8,7 @@ use crate::event::{
     EventType,
     payload::{self, actions},
 };
-use crate::operation::{Access, Context, Family, Operation, Output, paging};
+use crate::operation::{Access, Context, Family, Operation, Output, paging, turn::in_turn};
 use crate::registry::Action;
 
 pub(in crate::operation) struct SetActionEnabled {
@@ -42,11 +42,17 @@ impl Operation for SetActionEnabled {
             namespace,
             name,
             enabled,
-        } = self;
-        let mut session = cx.session().await?;
-        check_may_change(&cx, &mut session, &namespace, &name).await?;
-        Action::set_enabled(session.unit()?, &namespace, &name, enabled).await?;
-        let set = actions::Enabled { name, enabled };
-        cx.finish(session, set, Vec::new()).await
+        } = &self;
+        in_turn(&cx, (namespace, name.as_str()), || async {
+            let mut session = cx.session().await?;
+            check_may_change(&cx, &mut session, namespace, name).await?;
+            Action::set_enabled(session.unit()?, namespace, name, *enabled).await?;
+            let set = actions::Enabled {
+                name: name.clone(),
+                enabled: *enabled,
+            };
+            cx.finish(session, set, Vec::new()).await
+        })
+        .await
     }
 }

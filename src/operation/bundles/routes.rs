@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::dialect::saga::overlap;
 
-/// Paths below the root that are always the service's.
-const ROOTS: [&str; 2] = ["workflows", "sagas"];
+/// What is at the root is always the service's, with all that is below it.
+const ROOTS: [&str; 5] = ["workflows", "sagas", "console", "docs", "openapi.json"];
 
 /// The paths of the service itself.
 #[derive(Debug, Clone)]
@@ -78,6 +78,8 @@ mod tests {
             (&at_root, "GET", "/orders", false),
             (&at_root, "GET", "/workflows/:id", true),
             (&at_root, "GET", "/workflows-x", false),
+            (&below, "POST", "/console/x", true),
+            (&below, "GET", "/openapi.json", true),
             (&below, "GET", "/api/orders", true),
             (&below, "GET", "/apis", false),
             (&below, "POST", "/orders", false),

@@ -7,7 +7,7 @@ use crate::event::{
     EventType,
     payload::{self, definitions},
 };
-use crate::operation::{Access, Context, Family, Operation, Output, paging};
+use crate::operation::{Access, Context, Family, Operation, Output, paging, turn::in_turn};
 use crate::registry;
 
 pub(in crate::operation) struct DeleteDefinition {
@@ -37,12 +37,19 @@ impl Operation for DeleteDefinition {
 
     async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         cx.refuse_token()?;
+        let thing = (&self.namespace, self.name.as_str());
+        in_turn(&cx, thing, || self.delete(&cx)).await
+    }
+}
+
+impl DeleteDefinition {
+    async fn delete(&self, cx: &Context) -> Result<Output<definitions::Deleted>, Failure> {
         let mut session = cx.session().await?;
         let version = self.version.as_deref();
         let (unit, now) = (session.unit()?, cx.storage().now());
         let deleted = registry::delete(unit, &self.namespace, &self.name, version, now).await?;
         let deleted = definitions::Deleted {
-            name: self.name,
+            name: self.name.clone(),
             deleted,
         };
         cx.finish(session, deleted, Vec::new()).await

@@ -8,7 +8,7 @@ use crate::event::{
     EventType,
     payload::{self, definitions},
 };
-use crate::operation::{Access, Context, Family, Operation, Output, paging};
+use crate::operation::{Access, Context, Family, Operation, Output, paging, turn::in_turn};
 use crate::registry;
 
 pub(in crate::operation) struct SetDefinitionEnabled {
@@ -40,6 +40,13 @@ impl Operation for SetDefinitionEnabled {
 
     async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         cx.refuse_token()?;
+        let thing = (&self.namespace, self.name.as_str());
+        in_turn(&cx, thing, || self.set(&cx)).await
+    }
+}
+
+impl SetDefinitionEnabled {
+    async fn set(&self, cx: &Context) -> Result<Output<definitions::Enabled>, Failure> {
         let mut session = cx.session().await?;
         let version = self.version.as_deref();
         let set = registry::set_enabled(

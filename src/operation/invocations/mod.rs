@@ -28,7 +28,7 @@ impl From<ShownTask> for Task {
             input: RawJson::trusted(task.input),
             output: task.output.map(RawJson::trusted),
             error,
-            attempt: held.as_ref().map_or(0, |held| held.attempt),
+            attempt: task.attempt,
             run_id: task.run.map(Into::into),
             step: task.step.map(Into::into),
             taken_by: held

@@ -2,14 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::error::{Code, Failure};
+use crate::error::Failure;
 use crate::event::payload::Answer;
 use crate::id::RunId;
-use crate::operation::{Context, Output};
-use crate::runtime::runs::Arrived;
-
-/// How often a delivery is tried again that met another advance of the run.
-const TRIES: usize = 10;
+use crate::operation::{Context, Output, reply::cancelled};
+use crate::runtime::runs::{Arrived, Try};
 
 /// What is delivered to a run.
 #[derive(Clone)]
@@ -29,10 +26,18 @@ pub(super) async fn deliver<A: Answer>(
     let by = cx.initiator();
     let runtime = cx.runtime();
     let _arriving = runtime.arriving(&by.tenant)?;
-    let mut tries = 0;
+    let mut tries = runtime.tries(&by.tenant, run);
     loop {
-        tries += 1;
+        let attempt = if cx.has_token() {
+            // What is part of a transaction does not wait for others of the run: one of them may
+            // wait for the transaction.
+            Try::FIRST
+        } else {
+            let attempt = cx.cancel().run_until_cancelled(tries.begin()).await;
+            attempt.ok_or_else(cancelled)?
+        };
         let mut session = cx.session_for(0, |_, _| String::new()).await?;
+        session.is_try(attempt);
         let arrived = match delivery.clone() {
             Delivery::Signal { kind, payload } => {
                 runtime
@@ -54,8 +59,7 @@ pub(super) async fn deliver<A: Answer>(
             }
             Err(failure) => {
                 runtime.advance_failed(&by.tenant, &arrived);
-                let again = failure.code() == Code::Conflict && tries < TRIES && !has_joined;
-                if !again {
+                if has_joined || !tries.again_after(&failure).await {
                     return Err(failure);
                 }
             }

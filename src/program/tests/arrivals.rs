@@ -278,6 +278,42 @@ fn steps_of_entities_end_in_the_turn_and_refusals_are_outcomes() {
 }
 
 #[test]
+fn steps_of_entities_have_turns_of_their_own_after_conflicts() {
+    let document = flow(
+        "{run: \"@entity/get\", input: {entityId: a}, transitions: {success: written}}",
+        "steps: {written: {run: \"@entity/update\", input: {entityId: b}, retry: {max_attempts: 3, initial_delay_ms: 0}, transitions: {success: flo.Completed}}}",
+    );
+    let done = EntityAnswer::Done {
+        output: "{}".into(),
+    };
+    let conflict = EntityAnswer::Refused {
+        code: "CONFLICT".into(),
+        message: "m".into(),
+        retryable: true,
+    };
+    let answers = [done.clone(), conflict, done];
+    let of = |is_apart| {
+        let mut driven = Driven::new(&document, "{}");
+        driven.is_apart = is_apart;
+        driven.entity.extend(answers.iter().cloned());
+        driven
+    };
+    let mut together = of(false);
+    together.play(&[]);
+    assert_eq!(together.run.status, Status::Completed);
+    let mut apart = of(true);
+    apart.arrive(Arrival::Start).expect("starts");
+    for asked in 0..3 {
+        assert_eq!(apart.asked.len(), asked, "one with each turn");
+        assert_eq!(apart.run.due(), Some(apart.now), "at once");
+        apart.act(Do::After(0)).expect("goes on");
+    }
+    assert_eq!(apart.run.status, Status::Completed);
+    assert_eq!(apart.events(), together.events());
+    assert_eq!(apart.run.steps, together.run.steps);
+}
+
+#[test]
 fn an_entity_is_awaited_until_a_state_or_a_time() {
     let document = flow(
         "{run: \"@entity/await\", input: {entityId: e, states: [A, B], timeoutMs: 100}, transitions: {B: flo.Completed, success: flo.Failed, timeout: flo.TimedOut, entity_not_found: flo.Cancelled}}",

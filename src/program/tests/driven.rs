@@ -30,6 +30,7 @@ pub(super) struct Driven {
     pub(super) run: Run,
     pub(super) now: Timestamp,
     pub(super) limits: Limits,
+    pub(super) is_apart: bool,
     pub(super) history: Vec<HistoryEvent>,
     /// All so far.
     pub(super) effects: Vec<Effect>,
@@ -68,6 +69,7 @@ impl Driven {
             run,
             now,
             limits: Limits::default(),
+            is_apart: false,
             history: vec![event],
             effects: Vec::new(),
             disabled: Vec::new(),
@@ -94,6 +96,7 @@ impl Driven {
                 now: self.now,
                 chance: 0,
                 limits: self.limits,
+                is_apart: self.is_apart,
             };
             let turn = run.advance(next, &world)?;
             let taken = *first.get_or_insert(turn.taken);

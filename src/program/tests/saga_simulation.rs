@@ -219,6 +219,7 @@ impl Simulated {
                     now: self.now,
                     chance: 0,
                     limits: Limits::default(),
+                    is_apart: false,
                 };
                 let turn = run.advance(next, &world)?;
                 taken.get_or_insert(turn.taken);

@@ -171,6 +171,7 @@ impl Simulated {
                     now: self.now,
                     chance: self.chance.number(),
                     limits: Limits::default(),
+                    is_apart: false,
                 };
                 let turn = run.advance(next, &world)?;
                 taken.get_or_insert(turn.taken);

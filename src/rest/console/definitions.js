@@ -1,33 +1,31 @@
 // What can be run: step workflows, bundles, machines and actions.
 
-import { ask, askIfAllowed } from "./service.js";
-import { badge, form, h, input, link, pages, section, table, time } from "./element.js";
+import { ask, askIfAllowed, namespace, parsed } from "./service.js";
+import { badge, form, h, input, link, more, pages, section, table, time } from "./element.js";
 import { act, go } from "./page.js";
 
 const enabled = (is) => badge(is ? "enabled" : "disabled");
 
-async function start({ definition, version, namespace, payload }) {
+async function start({ definition, version, payload }) {
   const { runId } = await ask("RunStartRequest", {
     definition,
     version: version || undefined,
-    namespace: namespace || undefined,
-    input: JSON.parse(payload),
+    namespace: namespace.get(),
+    input: parsed(payload),
   });
   go(["runs", runId]);
 }
 
 export async function definitions(parts, query) {
-  const { cursor, namespace } = query;
-  const within = { namespace: namespace || undefined };
+  const within = { namespace: namespace.get() };
   const [known, bundles, machines, actions] = await Promise.all([
-    ask("RunDefinitionsGetRequest", { limit: 50, cursor, ...within }),
-    askIfAllowed("BundlesGetRequest"),
-    askIfAllowed("MachinesGetRequest"),
+    ask("RunDefinitionsGetRequest", { limit: 50, cursor: query.cursor, ...within }),
+    askIfAllowed("BundlesGetRequest", within),
+    askIfAllowed("MachinesGetRequest", within),
     askIfAllowed("ActionsGetRequest", within),
   ]);
   return [
     h("h1", {}, "Definitions"),
-    form([["namespace", "Namespace", input(namespace)]], "Show", (wanted) => go(["definitions"], wanted)),
     section(
       "Run definitions",
       table(
@@ -40,7 +38,7 @@ export async function definitions(parts, query) {
           enabled(item.enabled),
           time(item.createdAt),
           item.description,
-          link(["runs"], "runs", { definition: item.name, namespace }),
+          link(["runs"], "runs", { definition: item.name }),
         ]),
         "No step workflow or saga is defined.",
       ),
@@ -53,7 +51,6 @@ export async function definitions(parts, query) {
           [
             ["definition", "Definition", input(known.items[0].name, { required: true })],
             ["version", "Version, the latest if empty", input("")],
-            ["namespace", "Namespace", input(namespace)],
             ["payload", "Input, in JSON", h("textarea", { rows: 4 }, "{}")],
           ],
           "Start",
@@ -68,6 +65,7 @@ export async function definitions(parts, query) {
           actions.items.map((action) => [action.name, action.type, action.dispatch, String(action.version), enabled(action.enabled), String(action.pending), String(action.running), action.description]),
           "No action is registered.",
         ),
+        more(actions.items, actions.pagination),
       ),
     bundles?.items?.length > 0 &&
       section(
@@ -85,11 +83,13 @@ export async function definitions(parts, query) {
             String(bundle.findings.length),
           ]),
         ),
+        more(bundles.items, bundles.pagination),
       ),
     machines?.items?.length > 0 &&
       section(
         "State machines",
         table(["Machine", "Bundle", "Initial state", "States"], machines.items.map((machine) => [machine.machine, machine.bundle, machine.initial, machine.states.join(", ")])),
+        more(machines.items, machines.pagination),
       ),
   ];
 }

@@ -5,8 +5,13 @@ const HEIGHT = 34;
 const ACROSS = 250;
 const DOWN = 74;
 const MARGIN = 24;
+// Lines between states of one column are at their left.
+const LEFT = 60;
 // Texts are cut to what fits between two states.
 const CHARS = 16;
+
+// How many pictures were drawn: their arrows have names of their own.
+let drawn = 0;
 
 function draw(tag, attributes, ...children) {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
@@ -29,7 +34,7 @@ function placed({ initialState, states }) {
   const places = new Map();
   for (const [state, at] of rank) {
     filled[at] = (filled[at] ?? 0) + 1;
-    places.set(state, { rank: at, x: MARGIN + at * ACROSS, y: MARGIN + (filled[at] - 1) * DOWN });
+    places.set(state, { rank: at, x: LEFT + at * ACROSS, y: MARGIN + (filled[at] - 1) * DOWN });
   }
   return { places, columns: filled.length, rows: Math.max(...filled) };
 }
@@ -57,13 +62,14 @@ function line(from, to) {
   const [x1, x2, y1, y2] = [from.x + WIDTH / 2, to.x + WIDTH / 2, from.y + HEIGHT, to.y + HEIGHT];
   // Lines that go further back are lower, so that few share a place.
   const low = Math.max(y1, y2) + 14 + 16 * (from.rank - to.rank);
-  return { path: `M${x1},${y1} C${x1},${low} ${x2 + 14},${low} ${x2 + 14},${y2}`, x: (x1 + x2) / 2, y: low - 4 };
+  return { path: `M${x1},${y1} C${x1},${low} ${x2 + 14},${low} ${x2 + 14},${y2}`, x: (x1 + x2) / 2, y: low - 4, low };
 }
 
 // `counts` says how many entities are in a state; `current` is the state that is emphasized.
 export function diagram(workflow, counts = new Map(), current = undefined) {
   const { places, columns, rows } = placed(workflow);
-  const size = { width: 2 * MARGIN + (columns - 1) * ACROSS + WIDTH, height: 2 * MARGIN + rows * DOWN };
+  let height = 2 * MARGIN + rows * DOWN;
+  const arrowId = `arrow-${++drawn}`;
   // All transitions between the same two states share a line.
   const names = new Map();
   for (const [state, { transitions = [] }] of Object.entries(workflow.states)) {
@@ -76,11 +82,12 @@ export function diagram(workflow, counts = new Map(), current = undefined) {
   const labels = [];
   for (const [key, ways] of names) {
     const [from, to] = JSON.parse(key).map((state) => places.get(state));
-    const { path, x, y } = line(from, to);
+    const { path, x, y, low = 0 } = line(from, to);
+    height = Math.max(height, low + MARGIN);
     const text = ways.length > 1 ? `${cut(ways[0].name)} +${ways.length - 1}` : cut(ways[0].name);
     const title = draw("title", {}, ways.map(({ name }) => name).join(", "));
     const kind = ways.some(({ manual }) => manual) ? "manual" : "automatic";
-    lines.push(draw("path", { d: path, class: `way ${kind}`, "marker-end": "url(#arrow)" }));
+    lines.push(draw("path", { d: path, class: `way ${kind}`, "marker-end": `url(#${arrowId})` }));
     labels.push(draw("text", { x, y, "text-anchor": "middle", class: "label" }, title, text));
   }
   const boxes = [...places].map(([state, { x, y }]) => {
@@ -99,9 +106,10 @@ export function diagram(workflow, counts = new Map(), current = undefined) {
   });
   const arrow = draw(
     "marker",
-    { id: "arrow", viewBox: "0 0 8 8", refX: 8, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" },
+    { id: arrowId, viewBox: "0 0 8 8", refX: 8, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" },
     draw("path", { d: "M0,0 L8,4 L0,8 z", class: "tip" }),
   );
+  const size = { width: LEFT + (columns - 1) * ACROSS + WIDTH + MARGIN, height };
   return draw(
     "svg",
     { ...size, viewBox: `0 0 ${size.width} ${size.height}`, role: "img", "aria-label": `The workflow ${workflow.name}` },

@@ -57,6 +57,10 @@ export const facts = (pairs) =>
 
 export const section = (title, ...children) => h("section", {}, h("h2", {}, title), ...children);
 
+// What is said below a list that has no other pages here.
+export const more = (shown, pagination) =>
+  pagination?.hasNext && h("p", { class: "faint" }, `The first ${shown.length} are shown; the command line and the API list all.`);
+
 // The link to the next page of a list, and to its first.
 export const pages = (parts, query, pagination) =>
   h(
@@ -86,5 +90,8 @@ export function form(fields, button, submit) {
 
 export const input = (value, attributes = {}) => h("input", { value: value ?? "", ...attributes });
 
-export const choice = (values, chosen) =>
-  h("select", {}, values.map(([value, text]) => h("option", { value, selected: value === (chosen ?? "") }, text)));
+// What was chosen before stays a choice, also if it is none any more.
+export function choice(values, chosen = values[0][0]) {
+  const all = values.some(([value]) => value === chosen) ? values : [...values, [chosen, chosen]];
+  return h("select", {}, all.map(([value, text]) => h("option", { value, selected: value === chosen }, text)));
+}

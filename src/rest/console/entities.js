@@ -1,8 +1,8 @@
 // Models, their entities, and the life of one entity.
 
-import { ask, askAll } from "./service.js";
+import { ask, askAll, parsed } from "./service.js";
 import { diagram } from "./diagram.js";
-import { badge, choice, excerpt, facts, folded, form, h, input, json, link, section, table, time } from "./element.js";
+import { badge, choice, excerpt, facts, folded, form, h, input, json, link, more, section, table, time } from "./element.js";
 import { modelTable, models } from "./overview.js";
 import { act, go } from "./page.js";
 
@@ -17,7 +17,7 @@ export async function entityModels() {
 // What a person typed: JSON where it is JSON, else the text itself.
 function operand(text) {
   try {
-    return JSON.parse(text);
+    return parsed(text);
   } catch {
     return text;
   }
@@ -62,7 +62,11 @@ export async function entityModel([name, version], query) {
   const model = { name, version: Number(version) };
   const parts = ["entities", name, version];
   const [answers, exported, counts] = await Promise.all([
-    found(model, query),
+    // A search that is refused leaves the form, in which it is corrected.
+    found(model, query).catch((error) => {
+      if (error.needsLogin || !condition(query)) throw error;
+      return error;
+    }),
     // A model without workflows has the built-in one.
     ask("EntityWorkflowExportRequest", { model }).catch(() => ({ workflows: [] })),
     askAll("EntityStatsByStateGetRequest", { model }),
@@ -77,6 +81,7 @@ export async function entityModel([name, version], query) {
     "Search",
     (wanted) => go(parts, wanted),
   );
+  if (answers instanceof Error) return [h("h1", {}, `${name} ${version}`), search, h("p", {}, answers.message)];
   const rows = answers.map(({ payload: { meta, data } }) => [
     link(["entity", meta.id], meta.id),
     badge(meta.state),
@@ -121,10 +126,11 @@ function ways(entityId, { transitions = [] }) {
   return table(["Transition", "To", "Trigger", "Open", "Why", ""], rows, "This state has no transitions.");
 }
 
-// The workflow that has the state of an entity: the first of those that are active.
-async function governing({ modelKey, state }) {
+// The workflow of an entity, if it has one of its own.
+async function governing({ modelKey }, { runs = [] }) {
+  const name = runs[0]?.workflow?.name;
   const { workflows } = await ask("EntityWorkflowExportRequest", { model: modelKey }).catch(() => ({ workflows: [] }));
-  return workflows.find((workflow) => workflow.active !== false && workflow.states?.[state]);
+  return workflows.find((workflow) => workflow.name === name);
 }
 
 export async function entity([entityId]) {
@@ -135,7 +141,7 @@ export async function entity([entityId]) {
     ask("EntityAuditGetRequest", { entityId, eventTypes: ["StateMachine"], limit: 100 }),
   ]);
   const { meta, data } = payload;
-  const workflow = await governing(meta);
+  const workflow = await governing(meta, explained);
   return [
     h("h1", {}, link(["entities", meta.modelKey.name, meta.modelKey.version], `${meta.modelKey.name} ${meta.modelKey.version}`), ` / ${entityId}`),
     facts([
@@ -153,6 +159,7 @@ export async function entity([entityId]) {
         ["Time", "Event", "State", "Details"],
         audit.items.map((event) => [time(event.utcTime), event.eventType, event.state, event.details]),
       ),
+      more(audit.items, audit.pagination),
     ),
     section(
       "Changes",

@@ -1,6 +1,6 @@
 // Shows the view that the address names, and shows it again every few seconds.
 
-import { ask, login, token } from "./service.js";
+import { ask, login, namespace, token } from "./service.js";
 import { form, h, input, link } from "./element.js";
 import { notice } from "./page.js";
 import { overview } from "./overview.js";
@@ -10,6 +10,8 @@ import { definitions } from "./definitions.js";
 import { incidents, managers, work } from "./work.js";
 
 const REFRESH_MS = 4000;
+// A view that is slow to read is read again after so many times as long.
+const REFRESH_TIMES = 10;
 
 // By the first part of the address: its title in the navigation, the list, and one of the list.
 const VIEWS = {
@@ -26,16 +28,25 @@ const VIEWS = {
 const view = document.getElementById("view");
 // The number of the last look, so that an answer that comes late replaces nothing.
 let latest = 0;
+// When the view is read again.
+let timer;
 
 function place() {
   const [path, query = ""] = location.hash.replace(/^#\/?/, "").split("?");
-  const [name, ...parts] = path.split("/").map(decodeURIComponent);
-  return { name, parts, query: Object.fromEntries(new URLSearchParams(query)) };
+  const said = Object.fromEntries(new URLSearchParams(query));
+  try {
+    const [name, ...parts] = path.split("/").map(decodeURIComponent);
+    return { name, parts, query: said };
+  } catch {
+    // Not a path that was encoded.
+    return { name: path, parts: [], query: said };
+  }
 }
 
-function loginForm() {
+function loginForm(reason) {
   return [
     h("h1", {}, "Log in"),
+    h("p", {}, reason),
     h("p", { class: "faint" }, "With a client of this service. The token is kept until this browser tab is closed."),
     form(
       [
@@ -43,12 +54,16 @@ function loginForm() {
         ["secret", "Client secret", input("", { required: true, type: "password", autocomplete: "current-password" })],
       ],
       "Log in",
-      ({ id, secret }) => login(id, secret).then(show, (error) => notice(error.message)),
+      ({ id, secret }) => login(id, secret).then(begin, (error) => notice(error.message)),
     ),
     h("p", { class: "faint" }, "Or with a token of an identity provider that this service trusts:"),
     form([["bearer", "Token", input("", { required: true, type: "password" })]], "Use it", ({ bearer }) => {
-      token.set(bearer.trim());
-      show();
+      try {
+        token.set(bearer.trim());
+      } catch (error) {
+        return notice(error.message);
+      }
+      begin();
     }),
   ];
 }
@@ -60,22 +75,42 @@ async function content({ name, parts, query }) {
   return render(parts, query);
 }
 
-// Shows the view. What did not change stays, so that a selection or an open part is not lost.
-async function show() {
+// Replaces the parts of the view that changed: the others keep where they are scrolled to.
+function replace(next) {
+  const opened = new Set([...view.querySelectorAll("details[open]")].map((part) => part.dataset.key));
+  for (const part of next.querySelectorAll("details")) part.open = opened.has(part.dataset.key);
+  const reached = () => [...view.querySelectorAll("a, button, summary")];
+  const focused = reached().indexOf(document.activeElement);
+  const [before, after] = [[...view.childNodes], [...next.childNodes]];
+  if (before.length === after.length) {
+    after.forEach((part, at) => {
+      if (!part.isEqualNode(before[at])) before[at].replaceWith(part);
+    });
+  } else view.replaceChildren(...after);
+  if (focused >= 0) reached()[focused]?.focus({ preventScroll: true });
+}
+
+// Shows the view; again, if a person does not need it as it is.
+async function show({ isAgain = false } = {}) {
   const number = ++latest;
   const at = place();
+  const begun = performance.now();
   let parts;
+  clearTimeout(timer);
   try {
     parts = await content(at);
   } catch (error) {
-    if (error.needsLogin) token.forget();
-    parts = error.needsLogin ? loginForm() : [h("h1", {}, "This did not work"), h("p", {}, error.message)];
+    if (error.needsLogin) parts = loginForm(error.message);
+    // What is shown is better than nothing.
+    else if (isAgain) notice(error.message);
+    else parts = [h("h1", {}, "This did not work"), h("p", {}, error.message)];
+    if (error.needsLogin) document.getElementById("caller").replaceChildren();
   }
   if (number !== latest) return;
-  const next = h("main", { id: "view" }, parts);
-  const open = new Set([...view.querySelectorAll("details[open]")].map((part) => part.dataset.key));
-  for (const part of next.querySelectorAll("details")) part.open = open.has(part.dataset.key);
-  if (next.innerHTML !== view.innerHTML) view.replaceChildren(...next.childNodes);
+  timer = setTimeout(refresh, Math.max(REFRESH_MS, REFRESH_TIMES * (performance.now() - begun)));
+  if (!parts || (isAgain && isBusy())) return;
+  replace(h("main", {}, parts));
+  document.title = `${view.querySelector("h1")?.textContent ?? "Console"} · Interlock`;
   for (const part of document.querySelectorAll("nav a")) {
     if (part.dataset.view === at.name) part.setAttribute("aria-current", "page");
     else part.removeAttribute("aria-current");
@@ -112,6 +147,19 @@ addEventListener("hashchange", () => {
   scrollTo(0, 0);
   show();
 });
-addEventListener("interlock-changed", show);
-setInterval(() => isBusy() || show(), REFRESH_MS);
-show().then(showCaller);
+addEventListener("interlock-changed", () => show());
+
+function refresh() {
+  if (isBusy()) timer = setTimeout(refresh, REFRESH_MS);
+  else show({ isAgain: true });
+}
+
+const within = document.getElementById("namespace");
+within.value = namespace.get() ?? "";
+within.addEventListener("change", () => {
+  namespace.set(within.value.trim());
+  show();
+});
+
+const begin = () => show().then(showCaller);
+begin();

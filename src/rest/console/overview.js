@@ -1,6 +1,6 @@
 // The first page: what there is, what runs, and what needs a person.
 
-import { ask, askAll, askIfAllowed } from "./service.js";
+import { ask, askAll, askIfAllowed, namespace } from "./service.js";
 import { badge, h, link, section, table, time } from "./element.js";
 import { runRows, RUN_COLUMNS } from "./runs.js";
 
@@ -35,7 +35,7 @@ export function modelTable(models) {
 export async function overview() {
   const [all, runs, incidents, members, nodes] = await Promise.all([
     models(),
-    ask("RunsGetRequest", { limit: 10 }),
+    ask("RunsGetRequest", { limit: 10, namespace: namespace.get() }),
     askIfAllowed("IncidentsGetRequest", { limit: 50 }),
     askIfAllowed("ComputeMembersGetRequest"),
     askIfAllowed("NodesGetRequest"),
@@ -46,7 +46,7 @@ export async function overview() {
     open > 0 &&
       h("p", {}, badge("error"), " ", link(["incidents"], `${open}${incidents.pagination?.nextCursor ? " or more" : ""} incidents`), " wait for an operator."),
     section("Entities", modelTable(all)),
-    section("Latest runs", table(RUN_COLUMNS, runRows(runs.items), "No run was started yet.")),
+    section("Latest runs", table(RUN_COLUMNS, runRows(runs.items), "No run was started yet in this namespace.")),
     members &&
       section(
         "Compute members",

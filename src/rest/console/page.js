@@ -6,7 +6,9 @@ const hash = (parts, query) => {
 };
 
 export function go(parts, query = {}) {
-  location.hash = hash(parts, query);
+  const next = hash(parts, query);
+  if (location.hash === next) dispatchEvent(new Event("interlock-changed"));
+  else location.hash = next;
 }
 
 let noticeTimer;
@@ -18,14 +20,20 @@ export function notice(text) {
   noticeTimer = setTimeout(() => (element.textContent = ""), 8000);
 }
 
-// Asks first, if there is a question, then does it, says how it ended, and shows the view again.
+let isActing = false;
+
+// Asks first, if there is a question, then does it, says how it ended, and shows the view again;
+// what was typed stays if it failed. A second click meanwhile does nothing.
 export async function act(question, does) {
-  if (question && !confirm(question)) return;
+  if (isActing || (question && !confirm(question))) return;
+  isActing = true;
   try {
     await does();
     notice("Done.");
+    dispatchEvent(new Event("interlock-changed"));
   } catch (error) {
     notice(error.message);
+  } finally {
+    isActing = false;
   }
-  dispatchEvent(new Event("interlock-changed"));
 }

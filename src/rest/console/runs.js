@@ -1,7 +1,7 @@
 // Durable runs: step workflows, sagas and machines.
 
-import { ask } from "./service.js";
-import { badge, choice, excerpt, facts, folded, form, h, input, json, link, pages, section, table, time } from "./element.js";
+import { ask, namespace, parsed } from "./service.js";
+import { badge, choice, excerpt, facts, folded, form, h, input, json, link, more, pages, section, table, time } from "./element.js";
 import { act, go } from "./page.js";
 
 const STATUSES = ["pending", "running", "waiting", "completed", "failed", "timed_out", "cancelled"];
@@ -21,13 +21,13 @@ export const runRows = (runs) =>
   ]);
 
 export async function runs(parts, query) {
-  const { cursor, status, definition, namespace } = query;
+  const { cursor, status, definition } = query;
   const { items, pagination } = await ask("RunsGetRequest", {
     limit: 50,
     cursor,
     status: status ? [status] : undefined,
     definition: definition || undefined,
-    namespace: namespace || undefined,
+    namespace: namespace.get(),
   });
   return [
     h("h1", {}, "Runs"),
@@ -35,7 +35,6 @@ export async function runs(parts, query) {
       [
         ["status", "Status", choice([["", "any"], ...STATUSES.map((known) => [known, known.replace("_", " ")])], status)],
         ["definition", "Definition", input(definition)],
-        ["namespace", "Namespace", input(namespace)],
       ],
       "Show",
       (wanted) => go(["runs"], wanted),
@@ -68,7 +67,7 @@ export async function run([runId], query) {
   const [{ run }, history, tasks] = await Promise.all([
     ask("RunGetRequest", { runId }),
     ask("RunHistoryGetRequest", { runId, limit: 200, fromSequence: query.from ? Number(query.from) : undefined }),
-    ask("TasksGetRequest", { runId, limit: 50 }),
+    ask("TasksGetRequest", { runId, limit: 100 }),
   ]);
   const last = history.items.at(-1);
   return [
@@ -98,25 +97,25 @@ export async function run([runId], query) {
             ["payload", "Payload, in JSON", h("textarea", { rows: 3 }, "{}")],
           ],
           "Send",
-          ({ type, payload }) => act(undefined, async () => ask("RunSignalRequest", { runId, type, payload: JSON.parse(payload) })),
+          ({ type, payload }) => act(undefined, async () => ask("RunSignalRequest", { runId, type, payload: parsed(payload) })),
         ),
       ),
     ],
-    run.compensationErrors?.length &&
+    run.compensationErrors?.length > 0 &&
       section("What could not be undone", table(["Step", "Reason"], run.compensationErrors.map((fault) => [fault.step, fault.message]))),
     section("Input", json(run.input)),
     run.output !== undefined && section("Output", json(run.output)),
     run.steps && folded("Results by step", json(run.steps)),
-    run.signals?.length &&
+    run.signals?.length > 0 &&
       section("Signals", table(["Type", "Received", "Taken", "Payload"], run.signals.map((signal) => [signal.type, time(signal.receivedAt), signal.consumed ? "yes" : "no", h("code", {}, excerpt(signal.payload))]))),
-    tasks.items.length > 0 && section("Tasks", table(TASK_COLUMNS, taskRows(tasks.items))),
+    tasks.items.length > 0 && section("Tasks", table(TASK_COLUMNS, taskRows(tasks.items)), more(tasks.items, tasks.pagination)),
     section(
       "History",
       table(
         ["#", "Time", "Event", "Detail"],
         history.items.map((event) => [String(event.sequence), time(event.time), event.eventType, event.detail]),
       ),
-      h("p", { class: "pages" }, query.from && link(["runs", runId], "From the beginning"), history.pagination?.hasNext && last && link(["runs", runId], "Later events", { from: last.sequence + 1 })),
+      h("p", { class: "pages" }, query.from && link(["runs", runId], "From the beginning"), history.pagination?.hasNext && last && link(["runs", runId], "Later events", { from: last.sequence })),
     ),
   ];
 }

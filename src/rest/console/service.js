@@ -1,6 +1,10 @@
 // Requests to the service. Each is a CloudEvent, as it would be on the gRPC stream.
 
 const TOKEN = "interlock-token";
+const NAMESPACE = "interlock-namespace";
+
+// No header may have other characters.
+const IS_TOKEN = /^[\x21-\x7e]+$/;
 
 const api = document.querySelector('meta[name="interlock-api"]').content;
 
@@ -18,8 +22,17 @@ export class Refused extends Error {
 
 export const token = {
   get: () => sessionStorage.getItem(TOKEN),
-  set: (value) => sessionStorage.setItem(TOKEN, value),
+  set(value) {
+    if (!IS_TOKEN.test(value)) throw new Refused("This is not a token.");
+    sessionStorage.setItem(TOKEN, value);
+  },
   forget: () => sessionStorage.removeItem(TOKEN),
+};
+
+// The namespace that is looked at: the default one if none was chosen.
+export const namespace = {
+  get: () => sessionStorage.getItem(NAMESPACE) || undefined,
+  set: (value) => sessionStorage.setItem(NAMESPACE, value),
 };
 
 // Gets a token for a client and keeps it until the browser tab is closed.
@@ -31,7 +44,8 @@ export async function login(id, secret) {
   });
   const answer = await response.json().catch(() => ({}));
   if (!response.ok) {
-    throw new Refused(answer.error_description ?? answer.detail ?? `status ${response.status}`, answer.error);
+    const reason = answer.error === "invalid_client" ? "The client id or the secret is wrong." : answer.error_description;
+    throw new Refused(reason ?? answer.detail ?? `status ${response.status}`, answer.error);
   }
   token.set(answer.access_token);
 }
@@ -42,13 +56,17 @@ function reviver(name, value, context) {
   return isRounded && JSON.rawJSON ? JSON.rawJSON(context.source) : value;
 }
 
+// JSON as a person or the service wrote it.
+export const parsed = (text) => JSON.parse(text, reviver);
+
 // The answers to a request, of which there are several if it has a streamed answer.
 export async function askAll(type, data = {}) {
   const id = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
     byte.toString(16).padStart(2, "0"),
   ).join("");
   const headers = { "content-type": "application/cloudevents+json" };
-  if (token.get()) headers.authorization = `Bearer ${token.get()}`;
+  const sent = token.get();
+  if (sent) headers.authorization = `Bearer ${sent}`;
   const response = await fetch(url("/events"), {
     method: "POST",
     headers,
@@ -62,10 +80,14 @@ export async function askAll(type, data = {}) {
     }),
   });
   const text = await response.text();
-  if (response.status === 401) throw new Refused("Log in to see this.", "UNAUTHORIZED", true);
+  if (response.status === 401) {
+    // Another may have been obtained meanwhile.
+    if (sent && sent === token.get()) token.forget();
+    throw new Refused(sent ? "The token is not accepted, or its time is over; log in again." : "Log in to see this.", "UNAUTHORIZED", true);
+  }
   let body;
   try {
-    body = JSON.parse(text, reviver);
+    body = parsed(text);
   } catch {
     throw new Refused(`The answer, of status ${response.status}, is not JSON.`);
   }

@@ -1,7 +1,7 @@
 // Who does the work: nodes, members, workers, tasks, managers, and what has stopped.
 
-import { ask, askIfAllowed } from "./service.js";
-import { badge, choice, form, h, link, pages, section, table, time } from "./element.js";
+import { ask, askIfAllowed, namespace } from "./service.js";
+import { badge, choice, form, h, link, more, pages, section, table, time } from "./element.js";
 import { TASK_COLUMNS, taskRows } from "./runs.js";
 import { act, go } from "./page.js";
 
@@ -9,10 +9,11 @@ const TASK_STATUSES = ["pending", "running", "completed", "failed", "timed_out",
 
 export async function work(parts, query) {
   const { cursor, status } = query;
+  const within = { namespace: namespace.get() };
   const [tasks, members, workers, nodes] = await Promise.all([
-    ask("TasksGetRequest", { limit: 50, cursor, status: status ? [status] : undefined }),
+    ask("TasksGetRequest", { limit: 50, cursor, status: status ? [status] : undefined, ...within }),
     askIfAllowed("ComputeMembersGetRequest"),
-    askIfAllowed("WorkersGetRequest"),
+    askIfAllowed("WorkersGetRequest", within),
     askIfAllowed("NodesGetRequest"),
   ]);
   return [
@@ -51,6 +52,7 @@ export async function work(parts, query) {
           ]),
           "No worker is registered.",
         ),
+        more(workers.items, workers.pagination),
       ),
     section(
       "Tasks",
@@ -101,8 +103,12 @@ export async function incidents(parts, query) {
 }
 
 export async function managers(parts, query) {
-  const [known, topics] = await Promise.all([ask("ManagersGetRequest", { limit: 50, cursor: query.cursor }), askIfAllowed("TopicsGetRequest")]);
-  const control = (manager, does, text) => h("button", { click: () => act(undefined, () => ask("ManagerControlRequest", { manager, do: does })) }, text);
+  const within = { namespace: namespace.get() };
+  const [known, topics] = await Promise.all([
+    ask("ManagersGetRequest", { limit: 50, cursor: query.cursor, ...within }),
+    askIfAllowed("TopicsGetRequest", within),
+  ]);
+  const control = (manager, does, text) => h("button", { click: () => act(undefined, () => ask("ManagerControlRequest", { manager, do: does, ...within })) }, text);
   return [
     h("h1", {}, "Managers and topics"),
     section(
@@ -124,6 +130,7 @@ export async function managers(parts, query) {
       section(
         "Topics",
         table(["Topic", "First event", "Last event"], topics.items.map((topic) => [topic.topic, String(topic.first), String(topic.last)]), "No topic has events."),
+        more(topics.items, topics.pagination),
       ),
   ];
 }

@@ -5,7 +5,7 @@ use std::{collections::VecDeque, sync::Arc};
 use tracing::warn;
 
 use super::{
-    ReadRun, State, not_found,
+    CONFLICTS_APART, ReadRun, State, not_found,
     plans::{Followed, PermitTaken},
     state::refused,
 };
@@ -58,8 +58,8 @@ impl Default for Arrived {
 pub(super) struct Advance {
     pub(super) run: RunId,
     pub(super) arrival: Arrival,
-    /// How often it has met a conflict.
-    pub(super) conflicts: u32,
+    /// Of the answer of a task: which delivery it is of; 0 if none is known.
+    pub(super) attempt: u32,
     /// The run as the caller has read it, so that its state is parsed once.
     pub(super) read: Option<ReadRun>,
 }
@@ -69,7 +69,7 @@ impl Advance {
         Self {
             run,
             arrival,
-            conflicts: 0,
+            attempt: 0,
             read: None,
         }
     }
@@ -82,6 +82,8 @@ pub(super) struct Advancing<'a> {
     pub(super) by: &'a Initiator,
     /// How often this advance has met a conflict.
     pub(super) conflicts: u32,
+    /// Of the answer of a task that has arrived: which delivery it is of; 0 if none is known.
+    pub(super) attempt: u32,
     pub(super) depth: u32,
     /// What is known of its history and not committed.
     pub(super) fresh: Vec<HistoryEvent>,
@@ -99,13 +101,12 @@ impl Runtime {
         by: &Initiator,
         advance: Advance,
     ) -> Result<Arrived, Failure> {
-        let (conflicts, mut read) = (advance.conflicts, advance.read);
+        let (conflicts, mut read) = (session.conflicts(), advance.read);
         let mut arrived = Arrived::default();
         let mut queue = VecDeque::from([(advance.run, advance.arrival)]);
         let mut is_first = true;
         while let Some((run, arrival)) = queue.pop_front() {
-            let stored = session.unit()?.run(run).await?;
-            let Some(stored) = stored else {
+            let Some(stored) = session.unit()?.run(run).await? else {
                 if is_first {
                     return Err(not_found(&run.to_string()));
                 }
@@ -134,6 +135,7 @@ impl Runtime {
                 name: &stored.name,
                 by: &starter,
                 conflicts,
+                attempt: if is_first { advance.attempt } else { 0 },
                 depth: begun.run.depth,
                 fresh: Vec::new(),
                 program,
@@ -219,6 +221,7 @@ impl Runtime {
             permits: Vec::new(),
             is_taken: false,
         };
+        let ending = state.ending(&arrival, advancing.attempt);
         let mut arrival = arrival;
         let mut run = state.run;
         let mut is_first = true;
@@ -228,6 +231,7 @@ impl Runtime {
                 now: advancing.now,
                 chance: chance(advancing.run, run.sequence, advancing.now),
                 limits: self.0.settings.runs.limits,
+                is_apart: advancing.conflicts >= CONFLICTS_APART,
             };
             let advanced = run.advance(arrival, &world);
             let turn = match advanced {
@@ -258,8 +262,11 @@ impl Runtime {
             }
         }
         state.run = run;
-        state.forget_used();
         turned.history = advancing.fresh;
+        if let Some(ending) = ending {
+            state.keep_attempt(ending, &mut turned.history);
+        }
+        state.forget_used();
         turned.permits = advancing.permits;
         Ok((state, turned))
     }

@@ -24,6 +24,8 @@ impl Runtime {
             }
             Ask::Action(name) => Reply::Action(self.availability(advancing, &name).await?),
             Ask::Call { action, input } => {
+                // It may take as long as its action allows.
+                session.leave_turn();
                 Reply::Called(self.call_here(advancing, &action, input).await?)
             }
             Ask::Child { reference, input } => {

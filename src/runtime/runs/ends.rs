@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use futures_util::{FutureExt as _, future::BoxFuture};
 
 use super::{ReadRun, RunKind, send::parts};
-use crate::compute::tasks::{End, Ends, Reported, Standing, TaskSpec, Used};
+use crate::compute::tasks::{Adopted, End, Ends, Reported, Standing, TaskSpec, Used};
 use crate::error::{Code, Failure};
 use crate::id::Tenant;
 use crate::program::{Answer, Arrival, Waiting, may_be_at_work};
@@ -71,8 +71,9 @@ impl Ends for TaskEnds {
         &'a self,
         tenant: &'a Tenant,
         task: &'a str,
-    ) -> BoxFuture<'a, Result<bool, Failure>> {
-        self.0.adopt_task(tenant, task).boxed()
+        worker: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<Adopted, Failure>> {
+        self.0.adopt_task(tenant, task, worker).boxed()
     }
 
     fn standing<'a>(
@@ -166,7 +167,7 @@ impl Runtime {
         };
         let reported = match reported {
             Some(reported) => reported,
-            None => self.take_answer(tenant, read, ordinal, end.answer).await?,
+            None => self.take_answer(tenant, read, ordinal, end).await?,
         };
         if is_over && reported != Reported::Conflict {
             self.0.calls.end(tenant, &task.into());
@@ -189,7 +190,13 @@ impl Runtime {
         };
         let run = self.find_run(tenant, run).await?;
         let read = self.read_run(tenant, run).await?;
-        let _: Reported = self.take_answer(tenant, read, ordinal, answer).await?;
+        let end = End {
+            attempt: 0,
+            answer,
+            keeps_writes: false,
+            is_late: false,
+        };
+        let _: Reported = self.take_answer(tenant, read, ordinal, end).await?;
         Ok(())
     }
 
@@ -198,10 +205,13 @@ impl Runtime {
         tenant: &Tenant,
         read: ReadRun,
         ordinal: u64,
-        answer: Answer,
+        end: End,
     ) -> Result<Reported, Failure> {
+        let End {
+            attempt, answer, ..
+        } = end;
         let arrival = Arrival::Answered { ordinal, answer };
-        let arrived = self.arrive(tenant, read, arrival).await?;
+        let arrived = self.arrive(tenant, read, arrival, attempt).await?;
         Ok(if arrived.is_taken {
             Reported::Applied
         } else {
@@ -243,7 +253,7 @@ impl Runtime {
         Ok(match &run.waiting {
             Some(Waiting::Task { task, accepted, .. }) if task.ordinal == ordinal => {
                 if *accepted {
-                    Standing::Accepted
+                    Standing::Accepted { until: run.due() }
                 } else {
                     Standing::Open
                 }

@@ -161,10 +161,13 @@ impl Runtime {
             // That of a delivery that has failed may not be removed yet.
             lease.attempt > spec.used.attempt && !lease.is_over(self.0.clock.now())
         };
+        let (tenant, task) = (spec.tenant.clone(), Arc::clone(&spec.id));
         match lease.filter(is_held) {
             Some(lease) => self.0.channels.restore(spec, &lease),
             None => self.0.channels.send(spec),
         }
+        // Not before: it may be handed out by two at once, and then both do the same.
+        self.storage().use_lease(&tenant, &task);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Lists of runs (`runs.md` §4, `orchestration.md` 1.13).
 
-use std::{cmp::Ordering, sync::Arc};
+use std::{borrow::Cow, cmp::Ordering, sync::Arc};
 
 use super::{Shown, State, state::RunKind};
 use crate::clock::Timestamp;
@@ -177,15 +177,86 @@ impl Runtime {
         if has(&state.run.id) || has(&shown.stored.name.name) || has(step) {
             return Ok(true);
         }
-        if state.run.attributes.iter().any(|(_, json)| has(json)) {
+        let has_value = |json: &str| has(&unescaped(json));
+        let mut attributes = state.run.attributes.iter();
+        if attributes.any(|(_, json)| has_value(json)) {
             return Ok(true);
         }
         Ok(match &state.run.input {
-            Payload::Inline(text) => has(text),
+            Payload::Inline(text) => has_value(text),
             Payload::At(sequence) => {
                 let input = self.stored_value(shown.stored.id, *sequence).await?;
-                has(&input)
+                has_value(&input)
             }
         })
+    }
+}
+
+/// A JSON text whose strings stand there as what they mean: the same one may be written with and
+/// without escapes.
+fn unescaped(json: &str) -> Cow<'_, str> {
+    if !json.contains('\\') {
+        return Cow::Borrowed(json);
+    }
+    let mut text = String::with_capacity(json.len());
+    let mut rest = json;
+    while let Some(begin) = rest.find('"') {
+        let (before, string) = rest.split_at(begin);
+        let Some(end) = end_of_string(string) else {
+            break;
+        };
+        let (string, after) = string.split_at(end);
+        text.push_str(before);
+        match serde_json::from_str::<String>(string) {
+            Ok(meant) if string.contains('\\') => {
+                text.push('"');
+                text.push_str(&meant);
+                text.push('"');
+            }
+            Ok(_) | Err(_) => text.push_str(string),
+        }
+        rest = after;
+    }
+    text.push_str(rest);
+    Cow::Owned(text)
+}
+
+/// Where a string ends with which a JSON text begins, behind its last quote.
+fn end_of_string(text: &str) -> Option<usize> {
+    let mut is_escaped = false;
+    for (at, byte) in text.bytes().enumerate().skip(1) {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = true,
+            b'"' => return Some(at + 1),
+            _ => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_the_same_with_and_without_escapes() {
+        for (json, meant) in [
+            (
+                r#"{"a": "\u00fc \/ b", "c": [1, "d"]}"#,
+                r#"{"a": "ü / b", "c": [1, "d"]}"#,
+            ),
+            (
+                r#"{"a": "say \"hi\"", "b": "\\"}"#,
+                r#"{"a": "say "hi"", "b": "\"}"#,
+            ),
+            (r#"{"\u0061": "\ud83d\ude00"}"#, r#"{"a": "😀"}"#),
+            // Half a character means nothing.
+            (r#"["\ud83d", "\t"]"#, "[\"\\ud83d\", \"\t\"]"),
+            (r#"{"a": "plain"}"#, r#"{"a": "plain"}"#),
+            ("12", "12"),
+        ] {
+            assert_eq!(unescaped(json), meant);
+        }
     }
 }

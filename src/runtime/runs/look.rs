@@ -41,7 +41,7 @@ impl Runtime {
             measure::run_timer_late(now.since(due));
         }
         if let Some(arrival) = arrival {
-            self.arrive(&task.tenant, read, arrival).await?;
+            self.arrive(&task.tenant, read, arrival, 0).await?;
             return Ok(Done::Yes);
         }
         if self.storage().is_shared() && !self.storage().drives(stored) {

@@ -29,6 +29,7 @@ mod takeover;
 mod tasks;
 mod transactions;
 mod transition;
+mod tries;
 mod used;
 mod view;
 
@@ -42,6 +43,7 @@ pub use send::parts as task_parts;
 pub use start::{RunStarted, StartRun};
 pub use state::{Invoked, RunKind, RunState, events};
 pub use tasks::{Invoke, ShownTask, TaskPlace, TaskStatus, TasksAsked};
+pub use tries::{Tries, Try};
 pub use view::{RunDetails, Shown};
 
 use std::sync::Arc;
@@ -63,8 +65,12 @@ use ends::TaskEnds;
 use state::{ReadRun, RunState as State};
 pub(in crate::runtime) use transactions::TaskTransactions;
 
-/// How often an advance is tried again that met a conflict.
+/// How many conflicts a step on an entity meets before it fails.
 const CONFLICTS_MAX: u32 = 10;
+
+/// After how many conflicts each step on an entity is a commit of its own, so that further ones are
+/// known to be its own.
+const CONFLICTS_APART: u32 = 2;
 
 /// How many bytes the type of a signal has at most: it is in the state of the run.
 const SIGNAL_TYPE_MAX: usize = 256;
@@ -207,26 +213,31 @@ impl Runtime {
         }
     }
 
-    /// Takes an arrival of a run that was read, in a transaction of its own.
+    /// Takes an arrival of a run that was read, in a transaction of its own; of an answer with the
+    /// number of the delivery, which is 0 if none is known.
     async fn arrive(
         &self,
         tenant: &Tenant,
         mut read: ReadRun,
         arrival: Arrival,
+        attempt: u32,
     ) -> Result<Arrived, Failure> {
         let run = read.stored.id;
-        let mut conflicts = 0;
+        let id = read.state.run.id.clone();
+        let mut tries = self.tries(tenant, &id);
         loop {
+            let this = tries.begin().await;
             let by = starter_of(tenant, &read.state)?;
             let attribution = Attribution {
                 author: by.principal.actor.clone(),
                 executor: Some(system().actor),
             };
             let mut session = self.session_for(&by, attribution);
+            session.is_try(this);
             let advance = Advance {
                 run,
                 arrival: arrival.clone(),
-                conflicts,
+                attempt,
                 read: Some(read),
             };
             let arrived = self.advance_in(&mut session, &by, advance).await?;
@@ -247,8 +258,7 @@ impl Runtime {
                 }
                 Err(failure) => {
                     self.advance_failed(tenant, &arrived);
-                    conflicts += 1;
-                    if failure.code() != Code::Conflict || conflicts > CONFLICTS_MAX {
+                    if !tries.again_after(&failure).await {
                         return Err(failure);
                     }
                     read = self.read_run(tenant, run).await?;

@@ -155,7 +155,8 @@ impl Key {
             Self::Named { path, source, desc } => {
                 let descending = desc == Some(true);
                 match source {
-                    None | Some(Source::Data) => SortKey::field(&path, descending),
+                    None => SortKey::named(&path, descending),
+                    Some(Source::Data) => SortKey::field(&path, descending),
                     Some(Source::Meta) => SortKey::meta(&path, descending),
                 }
             }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Timestamp;
 use crate::compute::tasks::Used;
 use crate::error::Failure;
-use crate::program::{self, EventKind, HistoryEvent, Run, Status, Waiting};
+use crate::program::{self, Arrival, EventKind, HistoryEvent, Run, Status, Waiting};
 use crate::runtime::{Initiator, later::By};
 use crate::storage::{RunAdvance, StoredRun};
 
@@ -144,11 +144,54 @@ impl RunState {
         state
     }
 
-    /// Forgets what tasks have used up that are not out any more.
+    /// Forgets what tasks have used up that nobody waits for any more.
     pub(super) fn forget_used(&mut self) {
         if !self.used.is_empty() {
-            let out = self.out();
+            let mut out = self.out();
+            out.extend(self.awaited_task());
             self.used.retain(|ordinal, _| out.contains(ordinal));
+        }
+    }
+
+    /// The ordinal of the task whose outcome is waited for, whether or not it answered `pending`.
+    fn awaited_task(&self) -> Option<u64> {
+        match &self.run.waiting {
+            Some(Waiting::Task { task, .. }) => Some(task.ordinal),
+            Some(_) | None => None,
+        }
+    }
+
+    /// The task that ends with what arrives, or answers `pending`, and the number of its delivery:
+    /// the one that is reported, or that was kept of it.
+    pub(super) fn ending(&self, arrival: &Arrival, reported: u32) -> Option<(u64, u32)> {
+        let awaited = self.awaited_task()?;
+        let is_its = match arrival {
+            Arrival::Answered { ordinal, .. } => *ordinal == awaited,
+            Arrival::Due => true,
+            Arrival::Start
+            | Arrival::Signal { .. }
+            | Arrival::Cancel { .. }
+            | Arrival::ChildEnded { .. }
+            | Arrival::EntityMoved
+            | Arrival::Replied(_) => false,
+        };
+        let attempt = match reported {
+            0 => self.used(awaited).attempt,
+            reported => reported,
+        };
+        (is_its && attempt > 0).then_some((awaited, attempt))
+    }
+
+    /// Keeps the number of a delivery with the end of its task, or until that comes.
+    pub(super) fn keep_attempt(
+        &mut self,
+        (ordinal, attempt): (u64, u32),
+        history: &mut [HistoryEvent],
+    ) {
+        let mut events = history.iter_mut();
+        match events.find(|event| event.is_end_of_task()) {
+            Some(end) => end.attempt = Some(attempt),
+            None => self.used.entry(ordinal).or_default().attempt = attempt,
         }
     }
 

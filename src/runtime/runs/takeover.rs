@@ -7,13 +7,17 @@
 use std::{sync::Arc, time::Duration};
 
 use futures_util::{StreamExt as _, stream};
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::{
+    sync::oneshot,
+    time::{MissedTickBehavior, interval, sleep},
+};
 use tracing::{info, warn};
 
 use super::{
     ReadRun,
     send::{parts, task_id},
 };
+use crate::compute::tasks::Adopted;
 use crate::error::{Code, Failure};
 use crate::id::{RunId, Tenant};
 use crate::program::Waiting;
@@ -31,6 +35,11 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// How many of the last tasks of a run are looked for here when it is driven elsewhere: others were
 /// over before.
 const TASKS_MAX: u64 = 256;
+
+/// How often a task is to be taken over whose run is advanced meanwhile, and the pause before that
+/// is tried again.
+const ADOPTIONS_MAX: u32 = 10;
+const ADOPTION_PAUSE: Duration = Duration::from_millis(20);
 
 /// Why a task is not waited for any more.
 const MOVED: &str = "another process of the service continues the run";
@@ -101,12 +110,15 @@ impl Runtime {
         }
         let out = state.out().into_iter();
         let out: Vec<_> = out.map(|one| task_id(&state.run.id, one)).collect();
+        let mut found = Vec::new();
         for task in &out {
-            storage.find_lease(tenant, task).await?;
+            if storage.find_lease(tenant, task).await? {
+                found.push(task);
+            }
         }
         let taken = self.commit_driver(tenant, &read).await;
         if taken.is_err() {
-            for task in &out {
+            for task in found {
                 storage.leave_lease(tenant, task);
             }
         }
@@ -123,47 +135,89 @@ impl Runtime {
     }
 
     /// Takes over a run from a live process, since the worker that has pulled its task there reports
-    /// here. False if there is no such task.
-    pub(super) async fn adopt_task(&self, tenant: &Tenant, task: &str) -> Result<bool, Failure> {
+    /// here. A run that is advanced meanwhile is read again.
+    pub(super) async fn adopt_task(
+        &self,
+        tenant: &Tenant,
+        task: &str,
+        worker: Option<&str>,
+    ) -> Result<Adopted, Failure> {
+        let mut tried = 1;
+        loop {
+            match self.try_adopt_task(tenant, task, worker).await {
+                Err(failure) if failure.code() == Code::Conflict && tried < ADOPTIONS_MAX => {}
+                adopted => return adopted,
+            }
+            tried += 1;
+            sleep(ADOPTION_PAUSE).await;
+        }
+    }
+
+    async fn try_adopt_task(
+        &self,
+        tenant: &Tenant,
+        task: &str,
+        worker: Option<&str>,
+    ) -> Result<Adopted, Failure> {
         let storage = self.storage();
         let Some((run, ordinal)) = parts(task).filter(|_| storage.is_shared()) else {
-            return Ok(false);
+            return Ok(Adopted::Not);
         };
         storage.refresh().await?;
         let run = match self.find_run(tenant, run).await {
-            Err(failure) if failure.code() == Code::RunNotFound => return Ok(false),
+            Err(failure) if failure.code() == Code::RunNotFound => return Ok(Adopted::Not),
             found => found?,
         };
         let read = self.read_run(tenant, run).await?;
         let ReadRun { stored, state } = &read;
-        if state.out() != [ordinal] || storage.drives(stored) {
-            return Ok(false);
+        if state.out() != [ordinal] {
+            return Ok(Adopted::Not);
+        }
+        let task: Arc<str> = task.into();
+        let holder = self.held_elsewhere(tenant, &task).await?;
+        // A delivery that has failed may still have its lease.
+        let used = state.used(ordinal).attempt;
+        let Some(holder) = holder.filter(|holder| holder.attempt > used) else {
+            return Ok(Adopted::Not);
+        };
+        let is_other = |worker: &str| holder.taken_by.as_deref() != Some(worker);
+        if worker.is_some_and(is_other) {
+            return Ok(Adopted::Lost);
+        }
+        if storage.drives(stored) {
+            // It was taken over with its lease, and is about to be handed out.
+            return match self.0.channels.view(tenant, &task) {
+                Some(_) => Ok(Adopted::Here),
+                None => Err(Failure::new(Code::Conflict, "the task is on its way here")),
+            };
         }
         let out = state.run.outstanding();
         let Some(out) = out.filter(|out| out.ordinal == ordinal) else {
-            return Ok(false);
+            return Ok(Adopted::Not);
         };
         let Some(spec) = self.task_spec(tenant, stored, state, out).await? else {
-            return Ok(false);
+            return Ok(Adopted::Not);
         };
-        let task: Arc<str> = task.into();
         if !storage.find_lease(tenant, &task).await? {
-            return Ok(false);
+            let message = "the task is on its way here, or its lease has just ended";
+            return Err(Failure::new(Code::Conflict, message));
         }
-        // Before the commit, since a look at the run follows that.
-        self.hand_out(spec);
-        match self.commit_driver(tenant, &read).await {
-            Ok(()) => Ok(true),
-            Err(failure) => {
-                storage.leave_lease(tenant, &task);
-                self.0.channels.let_go(tenant, &task);
-                // What has become of it is looked up again.
-                if failure.code() == Code::Conflict {
-                    return Ok(false);
-                }
-                Err(failure)
+        // It goes on if who asks for it has gone: whether it was committed has to be known.
+        let (runtime, tenant) = (self.clone(), tenant.clone());
+        let (ended, outcome) = oneshot::channel();
+        self.0.calls.spawn(async move {
+            let committed = runtime.commit_driver(&tenant, &read).await;
+            match &committed {
+                // So does who looks at the run after the commit; one of them is the first.
+                Ok(()) => runtime.hand_out(spec),
+                Err(_) => runtime.storage().leave_lease(&tenant, &task),
             }
-        }
+            // Who asks may be gone.
+            let _ = ended.send(committed);
+        });
+        let outcome = outcome.await;
+        outcome.unwrap_or_else(|_| Err(Failure::internal("a task was not taken over")))?;
+        Ok(Adopted::Here)
     }
 
     /// Does nothing more about the tasks of a run that was driven here, and that another process
@@ -185,6 +239,10 @@ impl Runtime {
         let first = last.saturating_sub(TASKS_MAX) + 1;
         for ordinal in (first..=last).filter(|ordinal| Some(*ordinal) != accepted) {
             let task: Arc<str> = task_id(&state.run.id, ordinal);
+            // It is just being taken back.
+            if self.storage().found_lease(tenant, &task).is_some() {
+                continue;
+            }
             if out.contains(&ordinal) {
                 self.storage().leave_lease(tenant, &task);
             }

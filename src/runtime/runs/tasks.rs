@@ -55,6 +55,8 @@ pub struct ShownTask {
     pub outcome: Option<Box<str>>,
     pub input: Arc<str>,
     pub output: Option<Arc<str>>,
+    /// How often it was delivered; 0 also if that is not known of one that has ended.
+    pub attempt: u32,
     /// Of one that a channel holds.
     pub held: Option<TaskView>,
     /// None of an invocation.
@@ -159,6 +161,8 @@ struct Found {
     input: Option<Arc<str>>,
     output: Option<Arc<str>>,
     end: Option<(EventKind, Box<str>, Timestamp)>,
+    /// The delivery that it ended with.
+    attempt: Option<u32>,
     created: Timestamp,
 }
 
@@ -418,6 +422,11 @@ impl Runtime {
             None if found.is_call => "null".into(),
             None => self.shown_value(stored.id, &state.run.input).await?,
         };
+        let attempt = match (&held, found.attempt) {
+            (Some(held), _) => held.attempt,
+            (None, Some(attempt)) => attempt,
+            (None, None) => state.used(found.ordinal).attempt,
+        };
         let is_invoked = !state.is_listed();
         Ok(ShownTask {
             id,
@@ -436,6 +445,7 @@ impl Runtime {
             outcome: found.end.as_ref().map(|(_, outcome, _)| outcome.clone()),
             input,
             output: found.output,
+            attempt,
             held,
             run: (!is_invoked).then(|| state.run.id.clone()),
             step: (!is_invoked).then_some(found.step),
@@ -455,6 +465,7 @@ impl Found {
             input: None,
             output: None,
             end: None,
+            attempt: None,
             created,
         }
     }
@@ -480,6 +491,7 @@ fn take(found: &mut Vec<Found>, step: &mut Box<str>, event: &HistoryEvent, is_in
             if let Some(task) = found.last_mut().filter(|task| task.end.is_none()) {
                 task.output.clone_from(&event.data);
                 task.end = Some((event.kind, (*event.detail).into(), event.at()));
+                task.attempt = event.attempt;
             }
         }
         EventKind::StepCompleted => {

@@ -165,6 +165,8 @@ impl Runtime {
         ordinal: u64,
         end: &End,
     ) -> Result<Option<Reported>, Failure> {
+        session.take_back().await?;
+        session.is_try(self.tries(tenant, run).begin().await);
         let run = self.find_run(tenant, run).await?;
         let read = self.read_run(tenant, run).await?;
         let by = starter_of(tenant, &read.state)?;
@@ -173,10 +175,10 @@ impl Runtime {
             answer: end.answer.clone(),
         };
         let advance = Advance {
+            attempt: end.attempt,
             read: Some(read),
             ..Advance::of(run, arrival)
         };
-        session.take_back().await?;
         match self.arrive_in(session, &by, advance).await {
             Ok(arrived) if arrived.is_taken => Ok(Some(Reported::Applied)),
             // Too late: what was written is gone with its session, and the answer is recorded.

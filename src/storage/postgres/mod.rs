@@ -136,6 +136,11 @@ impl Postgres {
         Ok((database, newest))
     }
 
+    /// How many connections there are for reads.
+    pub(super) fn readers(&self) -> u32 {
+        self.reads.options().get_max_connections()
+    }
+
     /// Brings a database up to date without opening it for use.
     pub(super) async fn migrate(server: &Server) -> Result<(), OpenError> {
         let servers = Servers::parse(&server.url)?;

@@ -165,6 +165,11 @@ impl Sqlite {
         Ok(())
     }
 
+    /// How many connections there are for reads.
+    pub(super) fn readers(&self) -> u32 {
+        self.reads.options().get_max_connections()
+    }
+
     /// The one connection that writes; there is one.
     pub(super) fn writer(&self) -> Option<Writer> {
         if self.writer_taken.swap(true, Ordering::AcqRel) {

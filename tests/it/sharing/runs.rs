@@ -432,6 +432,60 @@ async fn a_worker_keeps_its_task_when_it_reports_to_another_process() {
     assert_ne!(status(&connection, &run).await, "completed");
 }
 
+#[tokio::test]
+async fn what_a_worker_reports_to_another_process_holds_while_its_run_is_advanced() {
+    let (_database, nodes, connection) = scene(&[("INTERLOCK_TASKS_LEASE", "300s")]).await;
+    let other = nodes[1].connect().await;
+    register(&connection, "w1").await;
+    for round in 0..6 {
+        let run = start(&connection, "two-steps").await;
+        let task = pull(&connection, "w1").await;
+        let id = &task["taskId"];
+        let signals = async || {
+            for n in 0..4 {
+                let signal = json!({"runId": run, "type": "x", "payload": n});
+                connection.ok("RunSignalRequest", signal).await;
+            }
+        };
+        // Refused, it is repeated.
+        let reported = async |kind: &str, payload: Value| {
+            loop {
+                let said = other.call(kind, payload.clone()).await;
+                if said["success"] == true {
+                    return said;
+                }
+                assert_eq!(code(&said), "CONFLICT", "{said}");
+            }
+        };
+        let stolen = json!({"taskId": id, "workerId": "w2", "output": {}});
+        let stolen = other.call("TaskCompleteRequest", stolen);
+        let (stolen, ()) = tokio::join!(stolen, signals());
+        assert_eq!(code(&stolen), "TASK_LEASE_LOST", "{stolen}");
+        if round % 2 == 0 {
+            let touch = json!({"taskId": id, "workerId": "w1", "extendMs": 300_000});
+            let touch = reported("TaskTouchRequest", touch);
+            let (touched, ()) = tokio::join!(touch, signals());
+            let shown = other.ok("TaskGetRequest", json!({"taskId": id})).await;
+            assert_eq!(shown["task"]["leaseUntil"], touched["until"], "{shown}");
+        } else {
+            let failed =
+                json!({"taskId": id, "workerId": "w1", "error": {"message": "no"}, "retry": true});
+            let failed = reported("TaskFailRequest", failed);
+            let (failed, ()) = tokio::join!(failed, signals());
+            assert_eq!(failed["willRetry"], true, "{failed}");
+            // At once, and not when the lease would have ended.
+            let again = timeout(PATIENCE, pull(&connection, "w1")).await;
+            assert_eq!(&again.expect("in time")["taskId"], id);
+        }
+        let done = json!({"taskId": id, "workerId": "w1", "output": {}});
+        let done = reported("TaskCompleteRequest", done).await;
+        assert_eq!(done["applied"], true, "{done}");
+        let next = pull(&connection, "w1").await;
+        let done = json!({"taskId": next["taskId"], "workerId": "w1", "output": {}});
+        connection.ok("TaskCompleteRequest", done).await;
+    }
+}
+
 /// Joins a process, takes a task, and ends its stream at once, again and again; the attempts.
 async fn leaving(server: &Server, attempts: mpsc::UnboundedSender<Value>) {
     loop {

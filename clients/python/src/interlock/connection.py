@@ -14,7 +14,7 @@ import grpc
 from interlock import errors, events, tracing
 from interlock.api.cloudevents_pb2 import CloudEvent
 from interlock.credentials import ClientCredentials
-from interlock.stream import Answer, Stream, failure
+from interlock.stream import Answer, Stream, failure, lost
 
 Metadata = Mapping[str, str] | Callable[[], Awaitable[Mapping[str, str]]]
 """Metadata sent when a stream is opened, or a function that makes it each time."""
@@ -90,6 +90,9 @@ class Connection:
         self._serving: asyncio.Task[None] | None = None
         self._opening = asyncio.Lock()
         self._delay = 0.0
+        self._not_before = 0.0
+        self._lost: errors.ConnectionLost | None = None
+        """Why there is no stream, as far as it is known."""
         self._is_closed = False
 
     async def ask(self, kind: str, payload: Mapping[str, Any], *, key: str | None = None) -> Answer:
@@ -120,23 +123,18 @@ class Connection:
         await self.connect()
         request = events.event(kind, payload)
         tracing.carry(request)
-        made = await self._made()
-        received = False
-        try:
-            async with aclosing(self._listen(request, made)) as answers:
-                async for event in answers:
-                    received = True
-                    yield event
-            return
-        except errors.Unauthorized as refused:
-            if not self._forget(made):
-                raise
-            if received:
-                # The token has expired meanwhile; whoever resumes does so with another one.
-                raise errors.ConnectionLost(refused.message) from None
-        async with aclosing(self._listen(request, await self._made())) as answers:
-            async for event in answers:
-                yield event
+        is_again = False
+        while True:
+            made = await self._made()
+            try:
+                async with aclosing(self._listen(request, made)) as answers:
+                    async for event in answers:
+                        yield event
+                return
+            except errors.Unauthorized:
+                if not self._forget(made) or is_again:
+                    raise
+                is_again = True
 
     async def _listen(
         self, request: CloudEvent, made: Mapping[str, str]
@@ -153,7 +151,13 @@ class Connection:
             async for event in call:
                 yield event
         except grpc.aio.AioRpcError as error:
-            raise failure(error) from None
+            ended = failure(error)
+            # Only what is refused at once comes without metadata. Later the token was revoked:
+            # the same request would have the answer begin again, so whoever resumes asks for the
+            # rest, with another token.
+            if isinstance(ended, errors.Unauthorized) and await call.initial_metadata():
+                ended = lost(ended) if self._forget(made) else ended
+            raise ended from None
         except asyncio.CancelledError:
             # Closing the channel cancels its calls, and those who wait for them.
             if self._is_closed:
@@ -175,7 +179,25 @@ class Connection:
             async with asyncio.timeout(self._connect_timeout):
                 await self._connected_channel().channel_ready()
         except TimeoutError:
+            await self._learn_why()
             raise self._unreachable() from None
+
+    async def _learn_why(self) -> None:
+        """Take note of why the server cannot be reached; only a call is told, as it fails."""
+        channel = self._connected_channel()
+        if channel.get_state() is not grpc.ChannelConnectivity.TRANSIENT_FAILURE:
+            return
+        try:
+            method: grpc.aio.UnaryStreamMultiCallable[CloudEvent, CloudEvent] = (
+                channel.unary_stream(_LISTEN, request_serializer=CloudEvent.SerializeToString)
+            )
+            await method(CloudEvent(), timeout=0.2).read()
+        except grpc.aio.AioRpcError as error:
+            unreachable = failure(error)
+            if error.code() is grpc.StatusCode.UNAVAILABLE and isinstance(
+                unreachable, errors.ConnectionLost
+            ):
+                self._lost = unreachable
 
     async def stream(self) -> Stream:
         """Return the open stream, or open one.
@@ -220,18 +242,31 @@ class Connection:
                 raise errors.ClientClosed("the client is closed")
             if self._stream is not None and self._stream.failure is None:
                 return self._stream
-            if self._delay > 0:
-                await asyncio.sleep(random.uniform(self._delay / 2, self._delay))
-            self._delay = min(_LONGEST_DELAY, max(_FIRST_DELAY, 2 * self._delay))
+            # Of a pause that is longer than a caller waits, the next one waits for the rest only.
+            await asyncio.sleep(self._not_before - asyncio.get_running_loop().time())
             try:
                 self._stream = await self._open()
-            except errors.ConnectionLost as lost:
+            except errors.ConnectionLost as failed:
+                self._postpone()
+                self._lost = failed
                 log.warning(
                     "no stream to %s: %s; retrying",
                     self.target,
-                    lost.message,
-                    extra={"target": self.target, "code": lost.code},
+                    failed.message,
+                    extra={"target": self.target, "code": failed.code},
                 )
+            except errors.InterlockError:
+                self._postpone()
+                raise
+            else:
+                self._postpone()
+                self._lost = None
+
+    def _postpone(self) -> None:
+        """Have the next attempt wait: longer than this one did, and never quite as long."""
+        self._delay = min(_LONGEST_DELAY, max(_FIRST_DELAY, 2 * self._delay))
+        pause = random.uniform(self._delay / 2, self._delay)
+        self._not_before = asyncio.get_running_loop().time() + pause
 
     async def _made(self) -> Mapping[str, str]:
         return await self._metadata() if callable(self._metadata) else self._metadata
@@ -286,7 +321,7 @@ class Connection:
         await stream.serve()
         # A stream that ends as soon as it is opened is no reason to hurry.
         if loop.time() - begun > _LONGEST_DELAY:
-            self._delay = 0.0
+            self._delay = self._not_before = 0.0
         if stream is self._stream and not self._is_closed:
             log.warning(
                 "the stream to %s has ended: %s",
@@ -306,6 +341,8 @@ class Connection:
         return self._channel
 
     def _unreachable(self) -> errors.ConnectionLost:
+        because = f": {self._lost.message}" if self._lost is not None else ""
         return errors.ConnectionLost(
-            f"no answer from {self.target} within {self._connect_timeout:g} s", retryable=True
+            f"no answer from {self.target} within {self._connect_timeout:g} s{because}",
+            retryable=True,
         )

@@ -28,6 +28,8 @@ _LIFE = 300.0
 
 _ANSWER_BYTES_MAX = 1 << 20
 
+_AUTHORIZATION = "authorization"
+
 # With what, and an error of OAuth, a token endpoint says that credentials are not accepted.
 _REFUSED = (400, 401, 403)
 
@@ -50,6 +52,7 @@ class ClientCredentials:
         client_secret: str,
         *,
         tls: ssl.SSLContext | None = None,
+        metadata: Mapping[str, str] | None = None,
     ) -> None:
         """Prepare; nothing is asked yet.
 
@@ -59,9 +62,11 @@ class ClientCredentials:
             client_secret: what only the client and the server know.
             tls: which authorities to trust where the address is `https`; None for those of the
                 system.
+            metadata: what is sent besides the token when a stream is opened.
 
         """
         self._url = url
+        self._besides = dict(metadata or {})
         pair = base64.b64encode(f"{client_id}:{client_secret}".encode()).decode()
         self._headers = {"authorization": f"Basic {pair}"}
         self._tls = tls
@@ -84,11 +89,11 @@ class ClientCredentials:
                 token, life = await asyncio.to_thread(self._ask)
                 self._token = token
                 self._good_until = asked + life - min(_MARGIN, life * _MARGIN_PART)
-            return _metadata(self._token)
+            return {**self._besides, _AUTHORIZATION: _bearer(self._token)}
 
     def refused(self, metadata: Mapping[str, str]) -> None:
         """Forget a token that a server has refused: the next metadata has another one."""
-        if metadata == _metadata(self._token):
+        if metadata.get(_AUTHORIZATION) == _bearer(self._token):
             self._good_until = 0.0
 
     def _ask(self) -> tuple[str, float]:
@@ -122,15 +127,23 @@ class ClientCredentials:
         Only what the endpoint itself says is final: anything else may come from a proxy, and pass.
         """
         said = f"{self._url} answers with status {error.code}"
-        if error.code == 404:
+        answer = _object(error)
+        # A server answers so whatever the path is, unless it is that of its token endpoint.
+        properties = answer.get("properties")
+        is_elsewhere = (
+            error.code == 401
+            and isinstance(properties, dict)
+            and properties.get("errorCode") == "UNAUTHORIZED"
+        )
+        if error.code == 404 or is_elsewhere:
             return errors.InvalidOptions(f"{said}: there is no token endpoint; check the address")
-        if error.code in _REFUSED and (reason := _reason(error)):
+        if error.code in _REFUSED and (reason := _reason(answer)):
             return errors.Unauthorized(f"{self._url} refuses these credentials: {reason}")
         return errors.ConnectionLost(said, retryable=True)
 
 
-def _metadata(token: str) -> Mapping[str, str]:
-    return {"authorization": f"Bearer {token}"}
+def _bearer(token: str) -> str:
+    return f"Bearer {token}"
 
 
 def _granted(answer: Any) -> tuple[str, float]:
@@ -154,11 +167,17 @@ def _granted(answer: Any) -> tuple[str, float]:
     return token, life
 
 
-def _reason(error: urllib.error.HTTPError) -> str:
-    """Return the code of OAuth that the endpoint gives as the reason; empty if it gives none."""
+def _object(error: urllib.error.HTTPError) -> dict[str, Any]:
+    """Return the object that is the answer; an empty one if it is none."""
     try:
-        code = json.loads(error.read(_ANSWER_BYTES_MAX))["error"]
+        answer = json.loads(error.read(_ANSWER_BYTES_MAX))
     except Exception:
-        # It is refused, whatever the rest of the answer is.
-        return ""
+        # It is refused, whatever the answer is.
+        return {}
+    return answer if isinstance(answer, dict) else {}
+
+
+def _reason(answer: Mapping[str, Any]) -> str:
+    """Return the code of OAuth that the endpoint gives as the reason; empty if it gives none."""
+    code = answer.get("error")
     return code if isinstance(code, str) and re.fullmatch("[a-z_]{1,64}", code) else ""

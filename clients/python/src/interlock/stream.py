@@ -164,7 +164,7 @@ class Stream:
         answer = Answer(self, event.id, lane)
         if self.failure is not None:
             lane.places.release()
-            raise _unsent(self.failure)
+            raise _unsent(lost(self.failure))
         self._asked[event.id] = answer
         self._outbox.put_nowait(event)
         return answer
@@ -244,6 +244,7 @@ class Stream:
         self.failure = failure
         self._ended.set()
         asked, self._asked = self._asked, {}
+        failure = lost(failure)
         for answer in asked.values():
             answer.lane.places.release()
             answer.fail(failure if answer.was_sent else _unsent(failure))
@@ -327,6 +328,17 @@ def failure(error: grpc.aio.AioRpcError) -> errors.InterlockError:
     if code in _LASTING:
         return errors.with_code(_LASTING[code], details)
     return errors.ConnectionLost(f"{code.name}: {details}")
+
+
+def lost(failure: errors.InterlockError) -> errors.InterlockError:
+    """Say what the end of an accepted call means for what was asked on it.
+
+    That the server has revoked the token of the call says nothing about the next call, for which
+    there may be another.
+    """
+    if not isinstance(failure, errors.Unauthorized):
+        return failure
+    return errors.ConnectionLost(failure.message)
 
 
 def _unsent(failure: errors.InterlockError) -> errors.InterlockError:

@@ -399,7 +399,7 @@ pub struct RunError {
 #[non_exhaustive]
 pub struct TaskState {
     /// The delivery that somebody has or had last, from 1; 0 before the first, and once the task has
-    /// ended.
+    /// ended if that was not stored.
     pub attempt: i64,
     pub created_at: DateTime<Utc>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -100,6 +100,13 @@ async fn only_the_refusal_of_a_token_endpoint_is_final() {
             &Code::Unauthorized,
         ),
         (
+            answer!(
+                "401 Unauthorized",
+                r#"{"status": 401, "properties": {"errorCode": "UNAUTHORIZED"}}"#
+            ),
+            &Code::InvalidOptions,
+        ),
+        (
             answer!("404 Not Found", "<html></html>"),
             &Code::InvalidOptions,
         ),

@@ -1,14 +1,21 @@
-use std::time::Duration;
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
+use futures_util::future::BoxFuture;
 use interlock_client::{
-    Changes, Client, ErrorKind, Live, Match, Member, Task,
+    Changes, Client, ClientCredentials, ConnectOptions, ErrorKind, Live, Match, Member, Result,
+    Task, TokenSource,
     api::{
-        ActionRegisterRequest, Condition, EntityChangeEventChange as Found,
-        RunDefinitionCreateRequest, SimpleConditionOperatorType as Operator,
+        AccountGetRequest, ActionRegisterRequest, ClientCreateRequest, ClientDeleteRequest,
+        Condition, EntityChangeEventChange as Found, RunDefinitionCreateRequest,
+        SimpleConditionOperatorType as Operator, TaskAwaitRequest, WorkerRegisterRequest,
     },
 };
 use serde_json::{Value, json};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::support::{PATIENCE, Server, make_parcels, parcel};
 
@@ -60,6 +67,101 @@ async fn a_feed_over_a_restart_has_every_change_once() {
         }
     }
     assert_eq!(seen.join(" "), "0 1 2 3 4 5 6 7 8 9");
+}
+
+/// Has the tokens of the first of some clients; of the next one when that is refused, and so on.
+struct Successors(Mutex<VecDeque<Arc<ClientCredentials>>>);
+
+impl Successors {
+    fn first(&self) -> Arc<ClientCredentials> {
+        let clients = self.0.lock().expect("no panic");
+        Arc::clone(clients.front().expect("one more client"))
+    }
+}
+
+impl TokenSource for Successors {
+    fn token(&self) -> BoxFuture<'_, Result<String>> {
+        Box::pin(async { self.first().token().await })
+    }
+
+    fn forget<'a>(&'a self, token: &'a str) -> BoxFuture<'a, bool> {
+        Box::pin(async move {
+            if self.token().await.is_ok_and(|known| known == token) {
+                self.0.lock().expect("no panic").pop_front();
+            }
+            true
+        })
+    }
+}
+
+#[tokio::test]
+async fn when_tokens_are_revoked_feeds_go_on_and_what_waits_is_a_lost_connection() {
+    let key = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/keys/signing.pem");
+    let server = Server::start_with(&[
+        ("CYODA_IAM_MODE", "jwt"),
+        ("INTERLOCK_IAM_MOCK_CALLER", "false"),
+        ("CYODA_JWT_SIGNING_KEY_FILE", key),
+        ("CYODA_BOOTSTRAP_CLIENT_ID", "first"),
+        ("CYODA_BOOTSTRAP_CLIENT_SECRET", "secret"),
+        (
+            "CYODA_BOOTSTRAP_TENANT_ID",
+            "6b1f0c3e-2a5d-4c7e-9b8a-0d1e2f3a4b5c",
+        ),
+    ])
+    .await;
+    let url = format!("{}/api/oauth/token", server.http);
+    let options = ConnectOptions::new(&server.target);
+    let first = ClientCredentials::new(&url, "first", "secret");
+    let admin = Client::connect(options.clone().token_source(first)).await;
+    let admin = admin.expect("it connects");
+    let (mut ids, mut clients) = (Vec::new(), VecDeque::new());
+    for _ in 0..4 {
+        let made = admin.client_create(&ClientCreateRequest::new()).await;
+        let made = made.expect("a client");
+        let (id, secret) = (made.client_id.expect("an id"), made.client_secret);
+        let secret = secret.expect("a secret");
+        clients.push_back(Arc::new(ClientCredentials::new(&url, &id, secret)));
+        ids.push(id);
+    }
+    make_parcels(&admin, None).await;
+    create_eventually(&admin, 0).await;
+    let source = Successors(Mutex::new(clients));
+    let client = Client::connect(options.token_source(source)).await;
+    let client = client.expect("it connects");
+    let mut feed = client.entities().follow(Changes::new().after(0));
+    let mut seen = Vec::new();
+    for revoked in ids.iter().take(3) {
+        let next = timeout(PATIENCE, feed.next())
+            .await
+            .expect("a change in time");
+        let change = next.expect("a feed has no end").expect("a change");
+        seen.push(change.sequence.expect("a sequence"));
+        if seen.len() < 3 {
+            let deleted = admin
+                .client_delete(&ClientDeleteRequest::new(revoked))
+                .await;
+            deleted.expect("a deletion");
+            create_eventually(&admin, seen.len()).await;
+        }
+    }
+    assert!(seen.is_sorted_by(|one, next| one < next), "{seen:?}");
+    let registered = client
+        .worker_register(&WorkerRegisterRequest::new(["a"], "w"))
+        .await;
+    registered.expect("a worker");
+    let awaited = TaskAwaitRequest::new(["a"], "w");
+    let (lost, ()) = tokio::join!(client.task_await(&awaited), async {
+        sleep(Duration::from_millis(300)).await; // by then it was sent
+        let deleted = admin
+            .client_delete(&ClientDeleteRequest::new(&ids[2]))
+            .await;
+        deleted.expect("a deletion");
+    });
+    let lost = lost.expect_err("its stream has ended");
+    assert_eq!(lost.kind(), ErrorKind::ConnectionLost, "{lost}");
+    assert!(!lost.is_retryable(), "{lost}");
+    let account = client.account_get(&AccountGetRequest::new()).await;
+    account.expect("an account");
 }
 
 #[tokio::test]

@@ -3599,7 +3599,7 @@ export interface TaskGetResponse {
 export interface TaskState {
   /**
    * The delivery that somebody has or had last, from 1; 0 before the first, and once the task has
-   * ended.
+   * ended if that was not stored.
    */
   attempt: number;
   createdAt: string;

@@ -128,6 +128,7 @@ fn rows() -> Vec<Row> {
         ("E504 an interval of zero", with("schedule: {interval: 0}"), &["E504 error schedule.interval"]),
         ("E506 six fields", with("schedule: {cron: \"0 * * * * *\"}"), &["E506 error schedule.cron"]),
         ("E506 a field out of range", with("schedule: {cron: \"60 * * * *\"}"), &["E506 error schedule.cron"]),
+        ("E506 a day that never comes", with("schedule: {cron: \"0 0 30 2 *\"}"), &["E506 warning schedule.cron"]),
         ("E507 a child", target("@workflow/other"), &["E507 warning start.run"]),
         ("E508 no stream", with("trigger: {mode: shared}"), &["E508 error trigger"]),
         ("E508 an empty stream", with("trigger: {stream: ''}"), &["E508 error trigger"]),

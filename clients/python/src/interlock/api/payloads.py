@@ -4134,7 +4134,7 @@ class TaskState(TypedDict):
     attempt: int
     """The delivery that somebody has or had last, from 1; 0 before the first, and once the task
     has
-    ended.
+    ended if that was not stored.
     """
     createdAt: str
     error: NotRequired[RunError]

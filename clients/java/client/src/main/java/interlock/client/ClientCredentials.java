@@ -9,6 +9,7 @@ import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Base64;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -23,7 +24,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>An endpoint that cannot be reached, is interrupted, or answers with what is neither a token nor a refusal is a
  * {@link ConnectionLostException}: members try again, requests until their connect timeout. A refusal is
- * {@code UNAUTHORIZED}, and an address without an endpoint (404) is {@link ClientCodes#INVALID_OPTIONS}.
+ * {@code UNAUTHORIZED}. An address without an endpoint is {@link ClientCodes#INVALID_OPTIONS}: one that answers 404,
+ * or as a server does that asks for a token (401 with the code {@code UNAUTHORIZED}).
  */
 public final class ClientCredentials implements TokenSource {
 
@@ -88,7 +90,14 @@ public final class ClientCredentials implements TokenSource {
 
     private record Granted(@Nullable String access_token, long expires_in) {}
 
-    private record Refused(@Nullable String error) {}
+    private record Refused(@Nullable String error, @Nullable Map<String, Json> properties) {
+
+        /** A server answers so whatever the path is, unless it is that of its token endpoint. */
+        boolean isByServer() {
+            return properties != null && properties.containsKey("errorCode")
+                    && properties.get("errorCode").toString().equals('"' + ErrorCodes.UNAUTHORIZED + '"');
+        }
+    }
 
     private Held obtain() throws InterruptedException {
         HttpRequest request = HttpRequest.newBuilder(url).timeout(TIMEOUT)
@@ -138,12 +147,12 @@ public final class ClientCredentials implements TokenSource {
      * a proxy, and pass.
      */
     private InterlockException refusal(int status, String body) {
-        if (status == 404) {
-            return new Failure(ClientCodes.INVALID_OPTIONS,
-                    url + " answers 404: there is no token endpoint; check the URL", false).exception();
-        }
         boolean isFinal = status == 400 || status == 401 || status == 403;
         Refused refused = isFinal ? read(body, Refused.class) : null;
+        if (status == 404 || status == 401 && refused != null && refused.isByServer()) {
+            return new Failure(ClientCodes.INVALID_OPTIONS,
+                    url + " answers " + status + ": there is no token endpoint; check the URL", false).exception();
+        }
         if (refused != null && refused.error != null) {
             return new Failure(ErrorCodes.UNAUTHORIZED,
                     url + " refuses the client: " + JsonText.shortened(body), false).exception();

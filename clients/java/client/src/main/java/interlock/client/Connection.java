@@ -3,11 +3,14 @@ package interlock.client;
 import interlock.client.api.ErrorCodes;
 import interlock.client.cloudevents.CloudEvent;
 import io.grpc.CallOptions;
+import io.grpc.ClientCall;
 import io.grpc.ConnectivityState;
 import io.grpc.Grpc;
 import io.grpc.ManagedChannel;
 import io.grpc.ManagedChannelBuilder;
+import io.grpc.Metadata;
 import io.grpc.MethodDescriptor;
+import io.grpc.Status;
 import io.grpc.protobuf.ProtoUtils;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
@@ -54,6 +57,8 @@ final class Connection {
     /** Until when somebody waits for a stream. */
     private long wantedUntil;
     private boolean isAlwaysWanted;
+    /** Why there is no stream, as far as it is known. */
+    private volatile @Nullable InterlockException lost;
     // Of the one that opens.
     private Duration delay = Duration.ZERO;
     private long opened;
@@ -140,14 +145,41 @@ final class Connection {
             CountDownLatch changed = new CountDownLatch(1);
             channel.notifyWhenStateChanged(state, changed::countDown);
             if (!changed.await(deadline - System.nanoTime(), TimeUnit.NANOSECONDS)) {
+                learnWhy();
                 return false;
             }
         }
     }
 
+    /** Takes note of why the server cannot be reached. Only a call is told, which fails at once for that reason. */
+    private void learnWhy() {
+        if (channel.getState(false) != ConnectivityState.TRANSIENT_FAILURE) {
+            return;
+        }
+        channel.newCall(LISTEN, CallOptions.DEFAULT.withDeadlineAfter(1, TimeUnit.SECONDS))
+                .start(new ClientCall.Listener<CloudEvent>() {
+                    @Override
+                    public void onClose(Status status, Metadata trailers) {
+                        if (status.getCode() == Status.Code.UNAVAILABLE) {
+                            Throwable cause = status.getCause();
+                            while (cause != null && cause.getCause() != null) {
+                                cause = cause.getCause();
+                            }
+                            String because = cause == null ? "" : ": " + cause.getMessage();
+                            lost = Failure.connectionLost("UNAVAILABLE: " + status.getDescription() + because);
+                        }
+                    }
+                }, new Metadata());
+    }
+
     private InterlockException unreachable() {
-        return new Failure(ClientCodes.CONNECTION_LOST, "no answer from " + settings.target + " within "
-                + settings.connectTimeout.toMillis() + " ms", true).exception();
+        InterlockException known = lost;
+        InterlockException late = new Failure(ClientCodes.CONNECTION_LOST, "no answer from " + settings.target + " within "
+                + settings.connectTimeout.toMillis() + " ms" + (known == null ? "" : ": " + known.reason()), true).exception();
+        if (known != null) {
+            late.initCause(known);
+        }
+        return late;
     }
 
     /** The open stream, if there is one. */
@@ -267,7 +299,6 @@ final class Connection {
         if (System.nanoTime() - opened > DELAY_MAX.toNanos()) {
             delay = Duration.ZERO;
         }
-        InterlockException last = unreachable();
         Duration patience = DELAY_FIRST;
         while (isWanted()) {
             pause(delay);
@@ -280,17 +311,18 @@ final class Connection {
             try {
                 EventStream made = openWithToken();
                 opened = System.nanoTime();
+                lost = null;
                 return made;
             } catch (ConnectionLostException e) {
                 if (isClosed()) {
                     throw Failure.closed();
                 }
-                last = e;
+                lost = e;
                 LOG.atWarn().addKeyValue("target", settings.target).addKeyValue("error", e.getMessage())
                         .log("cannot open a stream; retrying");
             }
         }
-        throw last;
+        throw unreachable();
     }
 
     static Duration doubled(Duration delay) {
@@ -382,15 +414,15 @@ final class Connection {
         return tokens == null || token == null ? first : new Authenticated(first, tokens, token, request);
     }
 
-    /** Listens again with another token, if the first one is refused. */
+    /** Listens again with another token, if the first one is refused; once it was accepted, that is a lost connection. */
     private final class Authenticated implements EventSource {
 
         private final TokenSource tokens;
-        private final String token;
+        private String token;
         private final CloudEvent request;
         private volatile Listening source;
         private volatile boolean isClosed;
-        private boolean isTried;
+        private boolean isAgain;
 
         Authenticated(Listening first, TokenSource tokens, String token, CloudEvent request) {
             this.source = first;
@@ -402,23 +434,41 @@ final class Connection {
         @Override
         public @Nullable CloudEvent next() throws InterruptedException {
             try {
-                CloudEvent next = source.next();
-                isTried = true;
-                return next;
+                return source.next();
             } catch (AccessException e) {
-                if (isTried || !e.code().equals(ErrorCodes.UNAUTHORIZED)) {
+                if (!e.code().equals(ErrorCodes.UNAUTHORIZED)) {
                     throw e;
                 }
-                isTried = true;
-                tokens.forget(token);
+                boolean wasAccepted = source.isAccepted();
+                String another = replaced(wasAccepted || !isAgain);
+                if (another == null) {
+                    throw e;
+                }
+                if (wasAccepted) {
+                    // The token was revoked meanwhile. The same request would have the answer begin again: whoever
+                    // resumes asks for the rest, with another token.
+                    throw Failure.asLost(e);
+                }
+                isAgain = true;
+                token = another;
                 Listening again = new Listening(channel.newCall(LISTEN, CallOptions.DEFAULT));
                 source = again;
-                again.start(settings.headers(tokens.token()), request);
+                again.start(settings.headers(another), request);
                 if (isClosed) {
                     again.close();
                 }
-                return again.next();
+                return next();
             }
+        }
+
+        /** Another token than the one that was refused; null if there is none. */
+        private @Nullable String replaced(boolean isWanted) throws InterruptedException {
+            tokens.forget(token);
+            if (!isWanted) {
+                return null;
+            }
+            String another = tokens.token();
+            return another.equals(token) ? null : another;
         }
 
         @Override

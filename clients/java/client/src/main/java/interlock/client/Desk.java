@@ -257,12 +257,17 @@ final class Desk {
                 failed = e;
             }
         }
-        if (failed instanceof RejectedException || failed instanceof InterlockException) {
-            about(LOG.atInfo(), work).addKeyValue("error", failed.getMessage()).log("a handler failed");
-        } else {
-            about(LOG.atError(), work).setCause(failed).log("a handler failed");
-        }
+        // Whatever becomes of the log: it is given methods of the program.
         work.stream.send(failed(work, failed));
+        if (failed instanceof RejectedException || failed instanceof InterlockException) {
+            about(LOG.atInfo(), work).addKeyValue("error", Work.textOf(failed)).log("a handler failed");
+            return;
+        }
+        try {
+            about(LOG.atError(), work).setCause(failed).log("a handler failed");
+        } catch (RuntimeException | Error e) {
+            about(LOG.atError(), work).addKeyValue("error", Work.textOf(failed)).log("a handler failed");
+        }
     }
 
     private static CloudEvent failed(Work work, Throwable failure) {

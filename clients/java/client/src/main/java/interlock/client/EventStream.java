@@ -134,7 +134,7 @@ final class EventStream {
             lock.unlock();
         }
         if (ending != null) {
-            exchange.fail(Failure.asUnsent(ending));
+            exchange.fail(Failure.asUnsent(Failure.asLost(ending)));
         } else {
             flush();
         }
@@ -375,8 +375,9 @@ final class EventStream {
         } finally {
             lock.unlock();
         }
-        sent.forEach(exchange -> exchange.fail(reason));
-        unsent.forEach(exchange -> exchange.fail(Failure.asUnsent(reason)));
+        InterlockException lost = Failure.asLost(reason);
+        sent.forEach(exchange -> exchange.fail(lost));
+        unsent.forEach(exchange -> exchange.fail(Failure.asUnsent(lost)));
         ended.complete(reason);
         accepted.completeExceptionally(reason);
         greeting.completeExceptionally(reason);

@@ -55,6 +55,14 @@ record Failure(
         return new Failure(ErrorCodes.CANCELLED, reason, false).exception();
     }
 
+    /**
+     * What the end of a call that the server had accepted means for what was asked on it. If the server has revoked
+     * the token of the call, that says nothing about the next one, for which there may be another.
+     */
+    static InterlockException asLost(InterlockException failure) {
+        return failure.code().equals(ErrorCodes.UNAUTHORIZED) ? connectionLost(failure.reason()) : failure;
+    }
+
     /** Marks the failure of a request that was certainly not sent. */
     static InterlockException asUnsent(InterlockException failure) {
         if (!failure.code().equals(ClientCodes.CONNECTION_LOST) || failure.isRetryable()) {

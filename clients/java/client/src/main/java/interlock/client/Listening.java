@@ -18,6 +18,8 @@ final class Listening extends ClientCall.Listener<CloudEvent> implements EventSo
 
     private final ClientCall<CloudEvent, CloudEvent> call;
     private final LinkedBlockingQueue<Arrived> arrived = new LinkedBlockingQueue<>();
+    /** The server has not refused the call at once. */
+    private volatile boolean isAccepted;
     private volatile boolean isClosed;
     private @Nullable Arrived last;
 
@@ -30,6 +32,15 @@ final class Listening extends ClientCall.Listener<CloudEvent> implements EventSo
         call.request(READ_AHEAD);
         call.sendMessage(request);
         call.halfClose();
+    }
+
+    boolean isAccepted() {
+        return isAccepted;
+    }
+
+    @Override
+    public void onHeaders(Metadata headers) {
+        isAccepted = true;
     }
 
     @Override

@@ -47,7 +47,7 @@ final class OpenTelemetryTracing implements Tracing {
         try {
             return handler.call();
         } catch (Exception | Error e) {
-            span.setStatus(StatusCode.ERROR, String.valueOf(e.getMessage()));
+            span.setStatus(StatusCode.ERROR, Work.textOf(e));
             throw e;
         } finally {
             scope.close();

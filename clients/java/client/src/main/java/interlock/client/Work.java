@@ -140,10 +140,7 @@ final class Work {
 
     /** The answer that it failed. One with warnings may be too large to be sent. */
     CloudEvent failed(Throwable failure, boolean hasWarnings) {
-        String message = failure.getMessage() == null ? failure.toString() : failure.getMessage();
-        if (!(failure instanceof RejectedException) && !(failure instanceof InterlockException)) {
-            message = failure.toString();
-        }
+        String message = textOf(failure);
         Map<String, Object> error = new LinkedHashMap<>();
         if (failure instanceof StoppingException) {
             error.put("code", StoppingException.CODE);
@@ -164,6 +161,18 @@ final class Work {
             payload.remove("warnings");
         }
         return answer(payload);
+    }
+
+    /** The text of a failure; the name of its class if it has none to give. */
+    static String textOf(Throwable failure) {
+        try {
+            boolean isExpected = failure instanceof RejectedException || failure instanceof InterlockException;
+            String message = isExpected ? failure.getMessage() : null;
+            String text = message == null ? failure.toString() : message;
+            return text == null ? failure.getClass().getName() : text;
+        } catch (RuntimeException | Error e) { // they are methods of the program
+            return failure.getClass().getName();
+        }
     }
 
     private Map<String, Object> begun(boolean isSuccess) {

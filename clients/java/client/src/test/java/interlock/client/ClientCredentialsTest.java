@@ -85,6 +85,10 @@ class ClientCredentialsTest {
                 Map.entry(http("403 Forbidden", "<html>proxy</html>"), lost),
                 Map.entry(http("403 Forbidden", "{\"error\":\"access_denied\"}"), ErrorCodes.UNAUTHORIZED),
                 Map.entry(http("400 Bad Request", "{\"error\":\"unsupported_grant_type\"}"), ErrorCodes.UNAUTHORIZED),
+                Map.entry(http("401 Unauthorized", "<html>proxy</html>"), lost),
+                Map.entry(http("401 Unauthorized", "{\"error\":\"invalid_client\"}"), ErrorCodes.UNAUTHORIZED),
+                Map.entry(http("401 Unauthorized", "{\"status\":401,\"properties\":{\"errorCode\":\"UNAUTHORIZED\"}}"),
+                        ClientCodes.INVALID_OPTIONS),
                 Map.entry(http("404 Not Found", "<html></html>"), ClientCodes.INVALID_OPTIONS));
         for (Map.Entry<String, String> one : codes.entrySet()) {
             try (Endpoint endpoint = new Endpoint(one.getKey(), new CountDownLatch(0))) {

@@ -90,10 +90,20 @@ class MemberTest {
         assertEquals("{\"sku\":\"later\"}", member.entities().get(entity.id()).data().text());
     }
 
+    /** Cannot say what it is about. */
+    private static final class SpeechlessException extends Exception {
+
+        @Override
+        public String getMessage() {
+            throw new IllegalStateException("no text");
+        }
+    }
+
     @Test
     void whatAHandlerThrowsFailsTheTransition() {
         Queue<Exception> failures = new ConcurrentLinkedQueue<>(List.of(
-                new RejectedException("too heavy"), new IllegalStateException("odd"), new IOException("no disk")));
+                new RejectedException("too heavy"), new IllegalStateException("odd"), new IOException("no disk"),
+                new SpeechlessException()));
         member.processor("price", (entity, context) -> {
             Exception next = failures.poll();
             if (next != null) {
@@ -103,7 +113,7 @@ class MemberTest {
         });
         member.start();
         Parcels.prepare(member, Parcels.processor("price"));
-        for (String text : List.of("too heavy", "odd", "no disk")) {
+        for (String text : List.of("too heavy", "odd", "no disk", SpeechlessException.class.getName())) {
             WorkflowFailedException failed = assertThrows(WorkflowFailedException.class, () -> Parcels.created(member));
             assertTrue(failed.getMessage().contains(text), failed.getMessage());
         }

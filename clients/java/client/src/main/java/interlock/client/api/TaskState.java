@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
  * One execution of an action.
  *
  * @param attempt The delivery that somebody has or had last, from 1; 0 before the first, and once the task has
- * ended.
+ * ended if that was not stored.
  * @param status <code>pending</code>, <code>running</code>, <code>completed</code>, <code>failed</code>, <code>cancelled</code> or <code>timed_out</code>.
  * @param takenBy Who has it. A worker that has pulled it is shown by every node, a member that was sent it by
  * the node that drives its run.
