@@ -218,27 +218,23 @@ impl<'a> Check<'a> {
             return;
         }
         let actual = leaf_type(leaf);
-        // Whatever its model has seen: an entity keeps its document.
-        let is_document = self.path.is_empty() && node.is_structure();
         // Null is valid for a leaf, and for a structure that has also been seen as a leaf.
-        let fits = node.types.accept(actual, self.compat)
-            || actual == DataType::Null && !node.is_structure();
-        if fits && !(is_document && actual == DataType::Null) {
+        if node.types.accept(actual, self.compat)
+            || actual == DataType::Null && !node.is_structure()
+        {
             return;
         }
-        self.report(
-            if is_document || node.types.is_empty() && node.is_structure() {
-                Fault::Kind {
-                    expected: expected_kind(node),
-                    actual: actual.as_str().to_owned(),
-                }
-            } else {
-                Fault::Type {
-                    expected: node.types,
-                    actual,
-                }
-            },
-        );
+        self.report(if node.types.is_empty() && node.is_structure() {
+            Fault::Kind {
+                expected: expected_kind(node),
+                actual: actual.as_str().to_owned(),
+            }
+        } else {
+            Fault::Type {
+                expected: node.types,
+                actual,
+            }
+        });
     }
 }
 

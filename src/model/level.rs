@@ -259,11 +259,6 @@ impl Comparison {
         if types.is_empty() {
             return Types::EMPTY;
         }
-        if known.is_structure() && self.path.is_empty() && types.is_without_value() {
-            // A field may become null, the document may not.
-            self.is_polymorphic(known, DataType::Null.as_str());
-            return Types::EMPTY;
-        }
         if known.is_structure() && declared.is_without_value() {
             return match (types.is_without_value(), declared.is_empty()) {
                 (false, _) => {
@@ -271,6 +266,11 @@ impl Comparison {
                     Types::EMPTY
                 }
                 (true, false) => Types::EMPTY,
+                // A field may become null, the document may not.
+                (true, true) if self.path.is_empty() => {
+                    self.is_polymorphic(known, DataType::Null.as_str());
+                    Types::EMPTY
+                }
                 (true, true) => {
                     let declared = expected_kind(known);
                     let found = DataType::Null.as_str();
