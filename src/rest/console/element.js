@@ -61,6 +61,9 @@ export const section = (title, ...children) => h("section", {}, h("h2", {}, titl
 export const more = (shown, pagination) =>
   pagination?.hasNext && h("p", { class: "faint" }, `The first ${shown.length} are shown; the command line and the API list all.`);
 
+// What an empty page of a list says: with a filter others may follow.
+export const none = (text, pagination) => (pagination?.nextCursor ? "Nothing on this page; see the next." : text);
+
 // The link to the next page of a list, and to its first.
 export const pages = (parts, query, pagination) =>
   h(

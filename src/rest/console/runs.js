@@ -1,7 +1,7 @@
 // Durable runs: step workflows, sagas and machines.
 
 import { ask, namespace, parsed } from "./service.js";
-import { badge, choice, excerpt, facts, folded, form, h, input, json, link, more, pages, section, table, time } from "./element.js";
+import { badge, choice, excerpt, facts, folded, form, h, input, json, link, more, none, pages, section, table, time } from "./element.js";
 import { act, go } from "./page.js";
 
 const STATUSES = ["pending", "running", "waiting", "completed", "failed", "timed_out", "cancelled"];
@@ -39,7 +39,7 @@ export async function runs(parts, query) {
       "Show",
       (wanted) => go(["runs"], wanted),
     ),
-    table(RUN_COLUMNS, runRows(items), "No run matches."),
+    table(RUN_COLUMNS, runRows(items), none("No run matches.", pagination)),
     pages(["runs"], query, pagination),
   ];
 }

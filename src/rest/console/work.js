@@ -1,7 +1,7 @@
 // Who does the work: nodes, members, workers, tasks, managers, and what has stopped.
 
 import { ask, askIfAllowed, namespace } from "./service.js";
-import { badge, choice, form, h, link, more, pages, section, table, time } from "./element.js";
+import { badge, choice, form, h, link, more, none, pages, section, table, time } from "./element.js";
 import { TASK_COLUMNS, taskRows } from "./runs.js";
 import { act, go } from "./page.js";
 
@@ -57,7 +57,7 @@ export async function work(parts, query) {
     section(
       "Tasks",
       form([["status", "Status", choice([["", "any"], ...TASK_STATUSES.map((known) => [known, known.replace("_", " ")])], status)]], "Show", (wanted) => go(["work"], wanted)),
-      table(TASK_COLUMNS, taskRows(tasks.items), "No task matches."),
+      table(TASK_COLUMNS, taskRows(tasks.items), none("No task matches.", tasks.pagination)),
       pages(["work"], query, tasks.pagination),
     ),
     nodes &&

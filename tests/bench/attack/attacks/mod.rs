@@ -131,6 +131,12 @@ pub(crate) const ATTACKS: &[Attack] = &[
         ..NORMAL
     },
     Attack {
+        name: "long-lists",
+        what: "32 clients ask for the last page of 50,000 entities, and for counts by state",
+        act: |stage| Box::pin(work::long_lists(stage)),
+        ..NORMAL
+    },
+    Attack {
         name: "decision-records",
         what: "100 creates into a state with 20,000 transitions",
         bounds: &[

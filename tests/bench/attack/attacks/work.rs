@@ -104,3 +104,28 @@ pub(super) async fn in_list(stage: Stage) -> Outcome {
     let numbers: Vec<i64> = (0..99_990).map(|n| 1_000_000 + 7 * n).collect();
     searched(&stage, 2, &leaf("$.n", "IN", json!(numbers))).await
 }
+
+pub(super) async fn long_lists(stage: Stage) -> Outcome {
+    stage.attacker.model("doc", r#"{"n":1}"#).await;
+    stage
+        .attacker
+        .create_many("doc", 50_000, |n| json!({ "n": n }))
+        .await;
+    let tally = Tally::default();
+    let measured = stage
+        .beside(async |stop| {
+            hammer(32, stop, &tally, |client| {
+                stage.attacker.get(if client % 2 == 0 {
+                    "/api/entity/doc/1?pageSize=10&pageNumber=4999"
+                } else {
+                    "/api/entity/stats/states"
+                })
+            })
+            .await;
+        })
+        .await;
+    Outcome {
+        measured,
+        findings: vec![tally.reported("the requests")],
+    }
+}
