@@ -59,7 +59,7 @@ function loginForm(reason) {
     h("p", { class: "faint" }, "Or with a token of an identity provider that this service trusts:"),
     form([["bearer", "Token", input("", { required: true, type: "password" })]], "Use it", ({ bearer }) => {
       try {
-        token.set(bearer.trim());
+        token.set(bearer.trim().replace(/^Bearer\s+/i, ""));
       } catch (error) {
         return notice(error.message);
       }
