@@ -132,7 +132,14 @@ pub(crate) const ATTACKS: &[Attack] = &[
     },
     Attack {
         name: "long-lists",
-        what: "32 clients ask for the last page of 50,000 entities, and for counts by state",
+        what: "32 clients ask for the last page of 200,000 entities, and for counts by state",
+        bounds: &[
+            Bound::P99(ms(150)),
+            Bound::Ready(ms(100)),
+            Bound::Errors,
+            IDLE,
+            Bound::Reported("lists of others ≤ 150 ms"),
+        ],
         act: |stage| Box::pin(work::long_lists(stage)),
         ..NORMAL
     },

@@ -1,9 +1,11 @@
 //! Attacks by work: patterns, long texts and long lists.
 
+use std::time::Duration;
+
 use ::bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::{Outcome, Tally, hammer};
+use super::{Finding, Outcome, Tally, hammer};
 use crate::stage::Stage;
 
 const SEARCH: &str = "/api/search/direct/doc/1";
@@ -87,7 +89,7 @@ pub(super) async fn long_criterion(stage: Stage) -> Outcome {
             .await;
         })
         .await;
-    let imported = super::Finding::note(format!("the import was answered {}", imported.status));
+    let imported = Finding::note(format!("the import was answered {}", imported.status));
     Outcome {
         measured,
         findings: vec![imported, tally.reported("the creates")],
@@ -109,23 +111,36 @@ pub(super) async fn long_lists(stage: Stage) -> Outcome {
     stage.attacker.model("doc", r#"{"n":1}"#).await;
     stage
         .attacker
-        .create_many("doc", 50_000, |n| json!({ "n": n }))
+        .create_many("doc", 200_000, |n| json!({ "n": n }))
         .await;
-    let tally = Tally::default();
+    stage.innocent.model("own", r#"{"n":1}"#).await;
+    stage.innocent.create("own", r#"{"n":1}"#).await;
+    let (tally, short) = (Tally::default(), Tally::default());
     let measured = stage
         .beside(async |stop| {
-            hammer(32, stop, &tally, |client| {
+            let long = hammer(32, stop.clone(), &tally, |client| {
                 stage.attacker.get(if client % 2 == 0 {
-                    "/api/entity/doc/1?pageSize=10&pageNumber=4999"
+                    "/api/entity/doc/1?pageSize=10&pageNumber=19999"
                 } else {
                     "/api/entity/stats/states"
                 })
-            })
-            .await;
+            });
+            let list = hammer(1, stop, &short, |_| {
+                stage.innocent.get("/api/entity/own/1?pageSize=1")
+            });
+            tokio::join!(long, list);
         })
         .await;
+    let slowest = short.slowest();
+    let text = format!(
+        "the slowest of {} short lists of the other tenant took {slowest:.0?}",
+        short.total()
+    );
     Outcome {
         measured,
-        findings: vec![tally.reported("the requests")],
+        findings: vec![
+            tally.reported("the requests"),
+            Finding::bound(text, slowest <= Duration::from_millis(150)),
+        ],
     }
 }
