@@ -89,15 +89,20 @@ pub async fn page(
     let mut items = Vec::new();
     let mut skip = filter.skip;
     let mut before = None;
-    // Without kinds it is only asked whether there is an entity.
-    let is_nothing = !filter.changes && !filter.machine;
-    let size = if is_nothing { 1 } else { PART };
+    if !filter.changes && !filter.machine {
+        // No item can match, so one row says whether the entity exists.
+        let is_known = !snapshot.trail(id, None, 1).await?.is_empty();
+        return Ok(is_known.then_some(Page {
+            items,
+            has_next: false,
+        }));
+    }
     loop {
-        let part = snapshot.trail(id, before, size).await?;
+        let part = snapshot.trail(id, before, PART).await?;
         if part.is_empty() && before.is_none() {
             return Ok(None);
         }
-        let is_last = is_nothing || i64::try_from(part.len()).is_ok_and(|count| count < PART);
+        let is_last = i64::try_from(part.len()).is_ok_and(|count| count < PART);
         before = part.last().map(position);
         for recorded in part {
             for item in items_of(&recorded).filter(|item| filter.takes(item)) {

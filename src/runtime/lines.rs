@@ -15,7 +15,7 @@ pub struct Lines(Arc<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// A mutex, not a task: a look-up when somebody comes, and one when he goes.
+    /// A mutex, not a task: one look-up when somebody joins a line, and one when they leave it.
     things: Mutex<HashMap<u64, Line>>,
     /// Drawn at the start, so that nobody can choose names that have the hash of another tenant's.
     hasher: RandomState,
@@ -23,12 +23,12 @@ struct Inner {
 
 #[derive(Debug)]
 struct Line {
-    /// Who has his turn, and those that wait.
+    /// The one whose turn it is, and those that wait.
     users: usize,
     turn: Arc<Semaphore>,
 }
 
-/// The right to work on a thing. Dropping it lets the next in the line have his turn.
+/// The right to work on a thing. Dropping it gives the turn to the next in the line.
 #[derive(Debug)]
 pub struct Turn {
     lines: Lines,

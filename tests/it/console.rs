@@ -133,7 +133,7 @@ async fn the_views_show_entities_runs_and_definitions_and_act_on_them() {
         "#/entities/order/1?path=%24.who&operator=CONTAINS&value=Ada".to_owned(),
         "#/entities/order/1?state=DONE".to_owned(),
         entity.clone(),
-        format!("{entity} ! Take it"),
+        format!("{entity} ! Take transition"),
         entity,
         "#/runs?status=waiting".to_owned(),
         shown.clone(),
@@ -156,7 +156,12 @@ async fn the_views_show_entities_runs_and_definitions_and_act_on_them() {
         &[&id, "<b>Ada</b>", "approve"],
         &[&id],
         &["No entity matches."],
-        &["approve", "Take it", "STATE_MACHINE_FINISH", "create"],
+        &[
+            "approve",
+            "Take transition",
+            "STATE_MACHINE_FINISH",
+            "create",
+        ],
         &["Done."],
         &["DONE", "This state has no transitions."],
         &[run, "approval 1", "waiting"],
@@ -171,8 +176,8 @@ async fn the_views_show_entities_runs_and_definitions_and_act_on_them() {
         &["approval", "enabled", "Start a run"],
         &["No member is connected.", "No task matches."],
         &["No manager exists.", "No topic has events."],
-        &["Nothing waits for an operator."],
-        &["This did not work", "ENTITY_NOT_FOUND"],
+        &["No open incidents."],
+        &["Request failed", "ENTITY_NOT_FOUND"],
         &["There is no such page."],
     ];
     for (text, parts) in texts.iter().zip(expected) {

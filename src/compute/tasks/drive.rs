@@ -49,14 +49,14 @@ struct Line {
 }
 
 /// The jobs of all tenants.
-struct Lines {
+struct JobLines {
     channels: Channels,
     ends: Arc<dyn Ends>,
     by_tenant: HashMap<Tenant, Line>,
     at_work: JoinSet<Tenant>,
 }
 
-impl Lines {
+impl JobLines {
     fn take(&mut self, job: Job) {
         let line = self.by_tenant.entry(job.tenant().clone()).or_default();
         if line.at_work < REPORTS_MAX {
@@ -111,7 +111,7 @@ pub(super) async fn run(
     end: CancellationToken,
 ) {
     let stop = channels.lock().desk.stop.clone();
-    let mut lines = Lines {
+    let mut lines = JobLines {
         channels: channels.clone(),
         ends,
         by_tenant: HashMap::new(),

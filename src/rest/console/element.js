@@ -1,5 +1,7 @@
 // What every view is made of. Texts of the service become text nodes, never HTML.
 
+import { address } from "./page.js";
+
 export function h(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -11,11 +13,7 @@ export function h(tag, attributes = {}, ...children) {
   return element;
 }
 
-export const link = (parts, text, query = {}) => {
-  const said = new URLSearchParams(Object.entries(query).filter(([, value]) => value));
-  const path = parts.map((part) => encodeURIComponent(part)).join("/");
-  return h("a", { href: `#/${path}${said.size ? `?${said}` : ""}` }, text);
-};
+export const link = (parts, text, query) => h("a", { href: address(parts, query) }, text);
 
 export const time = (instant) =>
   instant ? h("time", { datetime: instant, title: instant }, new Date(instant).toLocaleString()) : "–";
@@ -62,7 +60,7 @@ export const more = (shown, pagination) =>
   pagination?.hasNext && h("p", { class: "faint" }, `The first ${shown.length} are shown; the command line and the API list all.`);
 
 // What an empty page of a list says: with a filter others may follow.
-export const none = (text, pagination) => (pagination?.nextCursor ? "Nothing on this page; see the next." : text);
+export const none = (text, pagination) => (pagination?.nextCursor ? "No matches on this page; see the next page." : text);
 
 // The link to the next page of a list, and to its first.
 export const pages = (parts, query, pagination) =>

@@ -75,7 +75,7 @@ export async function entityModel([name, version], query) {
     [
       ["state", "State", choice([["", "any"], ...counts.map(({ state, count }) => [state, `${state} (${count})`])], query.state)],
       ["path", "Field", input(query.path, { placeholder: "$.customer.name" })],
-      ["operator", "Is", choice(OPERATORS.map((operator) => [operator, operator.toLowerCase().replaceAll("_", " ")]), query.operator)],
+      ["operator", "Operator", choice(OPERATORS.map((operator) => [operator, operator.toLowerCase().replaceAll("_", " ")]), query.operator)],
       ["value", "Value, as text or JSON", input(query.value)],
     ],
     "Search",
@@ -120,7 +120,7 @@ function ways(entityId, { transitions = [] }) {
       h(
         "button",
         { click: () => act(`Take the transition ${way.name} of this entity?`, () => ask("EntityTransitionRequest", { entityId, transition: way.name })) },
-        "Take it",
+        "Take transition",
       ),
   ]);
   return table(["Transition", "To", "Trigger", "Open", "Why", ""], rows, "This state has no transitions.");
@@ -154,7 +154,7 @@ export async function entity([entityId]) {
     json(data),
     section("Transitions", workflow && picture(workflow, [], meta.state), ways(entityId, explained)),
     section(
-      "What its workflow did",
+      "Workflow events",
       table(
         ["Time", "Event", "State", "Details"],
         audit.items.map((event) => [time(event.utcTime), event.eventType, event.state, event.details]),

@@ -103,7 +103,7 @@ async function show({ isAgain = false } = {}) {
     if (error.needsLogin) parts = loginForm(error.message);
     // What is shown is better than nothing.
     else if (isAgain) notice(error.message);
-    else parts = [h("h1", {}, "This did not work"), h("p", {}, error.message)];
+    else parts = [h("h1", {}, "Request failed"), h("p", {}, error.message)];
     if (error.needsLogin) document.getElementById("caller").replaceChildren();
   }
   if (number !== latest) return;

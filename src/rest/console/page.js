@@ -1,12 +1,13 @@
 // What views need of the page: moving to another view, and doing something with a confirmation.
 
-const hash = (parts, query) => {
+// The address of a view within this page.
+export const address = (parts, query = {}) => {
   const said = new URLSearchParams(Object.entries(query).filter(([, value]) => value));
   return `#/${parts.map((part) => encodeURIComponent(part)).join("/")}${said.size ? `?${said}` : ""}`;
 };
 
 export function go(parts, query = {}) {
-  const next = hash(parts, query);
+  const next = address(parts, query);
   if (location.hash === next) dispatchEvent(new Event("interlock-changed"));
   else location.hash = next;
 }

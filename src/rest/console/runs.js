@@ -102,12 +102,12 @@ export async function run([runId], query) {
       ),
     ],
     run.compensationErrors?.length > 0 &&
-      section("What could not be undone", table(["Step", "Reason"], run.compensationErrors.map((fault) => [fault.step, fault.message]))),
+      section("Failed compensations", table(["Step", "Reason"], run.compensationErrors.map((fault) => [fault.step, fault.message]))),
     section("Input", json(run.input)),
     run.output !== undefined && section("Output", json(run.output)),
     run.steps && folded("Results by step", json(run.steps)),
     run.signals?.length > 0 &&
-      section("Signals", table(["Type", "Received", "Taken", "Payload"], run.signals.map((signal) => [signal.type, time(signal.receivedAt), signal.consumed ? "yes" : "no", h("code", {}, excerpt(signal.payload))]))),
+      section("Signals", table(["Type", "Received", "Consumed", "Payload"], run.signals.map((signal) => [signal.type, time(signal.receivedAt), signal.consumed ? "yes" : "no", h("code", {}, excerpt(signal.payload))]))),
     tasks.items.length > 0 && section("Tasks", table(TASK_COLUMNS, taskRows(tasks.items)), more(tasks.items, tasks.pagination)),
     section(
       "History",

@@ -83,7 +83,7 @@ export async function askAll(type, data = {}) {
   if (response.status === 401) {
     // Another may have been obtained meanwhile.
     if (sent && sent === token.get()) token.forget();
-    throw new Refused(sent ? "The token is not accepted, or its time is over; log in again." : "Log in to see this.", "UNAUTHORIZED", true);
+    throw new Refused(sent ? "The token is invalid or has expired; log in again." : "Log in to see this.", "UNAUTHORIZED", true);
   }
   let body;
   try {

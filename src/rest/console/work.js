@@ -78,9 +78,9 @@ export async function incidents(parts, query) {
     h("button", { click: () => act(question, () => ask(type, { incidentId: incident.incidentId })) }, text);
   return [
     h("h1", {}, "Incidents"),
-    h("p", { class: "faint" }, "Work of the service that has failed too often. Remove the reason, then retry; a cancelled run ends, a cancelled timer is dropped."),
+    h("p", { class: "faint" }, "Background work that failed too often and was stopped. Fix the cause, then retry. Cancelling ends a run and drops a timer."),
     table(
-      ["Incident", "Kind", "Name", "Of", "Since", "Failures", "Reason", ""],
+      ["Incident", "Kind", "Name", "Run or entity", "Since", "Failures", "Reason", ""],
       items.map((incident) => [
         incident.incidentId,
         incident.kind,
@@ -96,7 +96,7 @@ export async function incidents(parts, query) {
           button(incident, "IncidentCancelRequest", "Cancel", `Cancel ${incident.incidentId}? This cannot be undone.`),
         ),
       ]),
-      "Nothing waits for an operator.",
+      "No open incidents.",
     ),
     pages(["incidents"], query, pagination),
   ];
