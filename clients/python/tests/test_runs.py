@@ -303,6 +303,33 @@ async def test_a_worker_reports_once_what_it_cannot_report_as_it_is(
     assert seen == [*outputs, *raised]
 
 
+async def test_a_worker_reports_when_a_server_is_back(tmp_path: Path) -> None:
+    stored = {"CYODA_STORAGE_BACKEND": "sqlite", "CYODA_SQLITE_PATH": str(tmp_path / "runs.db")}
+    async with server(**stored) as restarted, Client(restarted.target) as client:
+        worker = Worker(restarted.target, "w1", connect_timeout=0.5)
+        begun = asyncio.Semaphore(0)
+        away = asyncio.Event()
+
+        @worker.action("charge")
+        async def charge(_order: Any, _task: Task) -> dict[str, Any]:
+            begun.release()
+            await away.wait()
+            return {"charged": True}
+
+        await prepared(client, "charge")
+        async with worker, asyncio.timeout(40):
+            started = await client.runs.start("one-step")
+            await begun.acquire()
+            await restarted.kill()
+            away.set()
+            # For longer than a request waits for a connection.
+            await asyncio.sleep(2)
+            await restarted.start()
+            run = await finished(client, started.run_id)
+        assert run.output == {"is": {"charged": True}}
+        assert begun.locked(), "the task was executed again"
+
+
 async def test_topics_keep_their_events_in_order_and_start_runs(client: Client) -> None:
     published = await client.runs.topics.publish(
         "orders", [NewEvent({"n": 1}, id="a"), NewEvent({"n": 2}, key="k", type="t")]

@@ -3,7 +3,7 @@
 
 use tracing::warn;
 
-use super::{CONFLICTS_MAX, ReadRun, send::parts};
+use super::{ReadRun, send::parts};
 use crate::compute::tasks::Used;
 use crate::error::{Code, Failure};
 use crate::id::Tenant;
@@ -13,28 +13,34 @@ impl Runtime {
     /// Stores what a task has used up. If that fails it is known to this process only, until it
     /// changes again.
     pub(super) async fn keep_used(&self, tenant: &Tenant, task: &str, used: Used) {
-        for _ in 0..=CONFLICTS_MAX {
-            match self.try_keep_used(tenant, task, used).await {
+        let Some((run, ordinal)) = parts(task) else {
+            return;
+        };
+        let mut tries = self.tries(tenant, run);
+        loop {
+            let turn = tries.begin().await;
+            let kept = self.try_keep_used(tenant, run, ordinal, used).await;
+            drop(turn);
+            match kept {
                 Ok(()) => return,
-                Err(failure) if failure.code() == Code::Conflict => {}
                 // Nobody waits for it any more.
                 Err(failure) if failure.code() == Code::RunNotFound => return,
+                Err(failure) if tries.again_after(&failure).await => {}
                 Err(failure) => {
                     warn!(%failure, task.id = task, "the attempts of a task could not be stored");
                     return;
                 }
             }
         }
-        warn!(
-            task.id = task,
-            "the attempts of a task could not be stored: too many conflicts"
-        );
     }
 
-    async fn try_keep_used(&self, tenant: &Tenant, task: &str, used: Used) -> Result<(), Failure> {
-        let Some((run, ordinal)) = parts(task) else {
-            return Ok(());
-        };
+    async fn try_keep_used(
+        &self,
+        tenant: &Tenant,
+        run: &str,
+        ordinal: u64,
+        used: Used,
+    ) -> Result<(), Failure> {
         self.storage().refresh().await?;
         let run = self.find_run(tenant, run).await?;
         let ReadRun { stored, state } = self.read_run(tenant, run).await?;

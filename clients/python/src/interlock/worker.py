@@ -29,6 +29,9 @@ BLOCK = timedelta(seconds=30)
 TOUCH_EVERY = 10.0
 """How often the lease of a task is extended while it is worked on, in seconds."""
 
+REPORT_FOR = 60.0
+"""How long it is tried to report the outcome of a task while the server is away, in seconds."""
+
 # What says nothing against a report: it may have arrived, or nobody waits for it any more.
 _NOT_REFUSED = (
     errors.ConnectionLost,
@@ -245,7 +248,7 @@ class Worker:
         finally:
             touching.cancel()
         try:
-            await self._report_once(task, report)
+            await self._report_while_away(task, report)
         except Exception as error:
             # The lease ends, and the task is delivered again.
             log.warning(
@@ -263,6 +266,28 @@ class Worker:
                 raise
             log.info("action %s failed: %s", task.name, error, extra=_about(task))
             return failure(error)
+
+    async def _report_while_away(self, task: Task, report: Mapping[str, Any]) -> None:
+        """Report what came of a task, again while the server cannot be reached.
+
+        A server that is back knows who has the task: without the report it would be executed again.
+        """
+        loop = asyncio.get_running_loop()
+        ends = loop.time() + REPORT_FOR
+        delay = _FIRST_DELAY
+        while True:
+            try:
+                return await self._report_once(task, report)
+            except errors.ClientClosed:
+                raise
+            except errors.InterlockError as error:
+                may_pass = error.retryable or isinstance(
+                    error, errors.ConnectionLost | errors.OutcomeUnknown
+                )
+                if not may_pass or loop.time() + delay > ends:
+                    raise
+            await asyncio.sleep(delay)
+            delay = min(_LONGEST_DELAY, 2 * delay)
 
     async def _report_once(self, task: Task, report: Mapping[str, Any]) -> None:
         """Report what came of a task; if that cannot be reported, that it failed.
