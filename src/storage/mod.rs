@@ -11,8 +11,8 @@
 //! A unit is opened for one tenant, and nothing below takes a tenant from anywhere else.
 //!
 //! ```text
-//! open ─► committer ─► handle ◄─ unit, snapshot, feed, job …
-//!             │           │
+//! open ─► committer ─► handle ◄─ reads, unit, runs, sharing, upkeep …
+//!             │           ├────► memory
 //!             ▼           ▼
 //!         validate     backend ─► sqlite, postgres, simulated (in tests)
 //!             │           │          │
@@ -20,75 +20,36 @@
 //!           draft ─────► port ◄──────┘
 //! ```
 
-mod adaptive;
-mod agenda;
-mod applied;
-mod as_of;
 mod assumption;
 mod backend;
-mod cache;
-mod catalog;
 mod chore;
 mod committer;
 mod copy;
 mod damage;
-mod damaged_pages;
 mod draft;
-mod driver;
 mod due;
 mod error;
-mod feed;
-mod fill;
 mod handle;
-mod health;
 mod identity;
-mod incident;
 mod index;
-mod instant;
 mod job;
-mod known_runs;
-mod lease;
-mod leased;
-mod live_runs;
-mod log;
 mod long_reads;
-mod lookup;
-mod mirror;
-mod mirrored;
-mod missed;
-mod names;
-mod node;
-mod nodes;
+mod memory;
 mod open;
-mod past;
 mod port;
 mod postgres;
-mod pulse;
-mod recent;
-mod record_cache;
+mod reads;
 mod room;
 mod rows;
-mod run;
-mod run_feed;
-mod run_retention;
-mod share;
-mod shares;
-mod snapshot;
-mod sorter;
+mod runs;
+mod sharing;
 mod sqlite;
-mod steps;
-mod stored_bytes;
 mod submission;
 mod submit;
-mod sweep;
 mod task;
-mod topic_news;
-mod topic_retention;
-mod trouble;
 mod unit;
-mod usage;
+mod upkeep;
 mod validate;
-mod watched;
 
 #[cfg(test)]
 mod disturbed;
@@ -97,7 +58,6 @@ mod simulated;
 #[cfg(test)]
 mod tests;
 
-pub use agenda::NextTask;
 pub use assumption::Assumption;
 #[cfg(test)]
 pub(crate) use backend::{Disturbance, Moment, Simulated};
@@ -106,14 +66,11 @@ pub use draft::{
 };
 pub use due::{Due, Seen};
 pub use error::Error;
-pub use feed::{Feed, Wanted};
 pub use handle::Storage;
 pub use job::{JobPlan, JobTenant, NewJob};
-pub use known_runs::WokenRun;
-pub use lease::StoredLease;
-pub use mirror::{MirrorName, ToMirror};
-pub use missed::{Sought, Wish};
-pub use node::NameTaken;
+pub use memory::{
+    MirrorName, NextTask, Sought, StoredLease, ToMirror, Trouble, Watch, Wish, WokenRun, Work,
+};
 pub use port::{
     Copied, CopyError, CopyProgress, CopyStep, DatabaseLocation, Definitions, Durability, Finished,
     Identity, IdentityChange, IdentityKind, Index, IndexRow, IndexSettings, IndexState, Job,
@@ -124,13 +81,9 @@ pub use port::{
     StoredProducer, StoredRun, Subject, Task, TaskKey, TaskKind, TaskLine, TaskPage, TaskRef,
     TopicEvent, TopicKey, UsedIndexes, Version,
 };
+pub use reads::{Feed, History, ModelCount, Scan, Snapshot, Sorter, Sweep, Wanted};
 pub use rows::DRIVER;
-pub use run::RunEnd;
-pub use run_feed::{FollowedRuns, RunFeed};
-pub use snapshot::{History, ModelCount, Scan, Snapshot};
-pub use sorter::Sorter;
-pub use sweep::Sweep;
+pub use runs::{FollowedRuns, RunEnd, RunFeed};
+pub use sharing::NameTaken;
 pub use task::NewTask;
-pub use trouble::{Trouble, Work};
 pub use unit::{Mark, NewRun, RunAdvance, RunSignal, UnitOfWork};
-pub use watched::Watch;

@@ -9,8 +9,8 @@ use crate::entity::{Actor, Position, Sequence};
 use crate::id::{EntityId, Tenant, TransactionId, TransitionName, WorkflowName};
 use crate::storage::{
     Error,
-    agenda::Noted,
     draft::{self, Attribution, Committed, Draft, Placed, Published, Write},
+    memory::agenda::Noted,
     port::{
         ActorRow, Batch, CommitRow, DeltaRow, EntityMove, EntityRow, Folded, Freed, NewDecision,
         NewEntity, NewVersion, Removals, RunName, RunNameRow, RunTimer, Subject, TaskDone, TaskKey,

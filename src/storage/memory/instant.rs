@@ -1,0 +1,153 @@
+//! Commit times, and the promise that an instant once read stays as read (STORAGE.md §1).
+
+use std::{
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::sync::Notify;
+
+use crate::clock::Timestamp;
+
+/// How long a read waits for what it has seen to be on the disk.
+pub(in crate::storage) const DISK_PATIENCE: Duration = Duration::from_secs(5);
+
+/// The times of commits.
+///
+/// A mutex, not a task: stamping is on the path of every batch, and it is held for a few
+/// comparisons only.
+#[derive(Debug)]
+pub(in crate::storage) struct Instants {
+    state: Mutex<State>,
+    finished: Notify,
+}
+
+#[derive(Debug)]
+struct State {
+    /// The newest time given or read; the next one is later.
+    floor: Timestamp,
+    /// The first times of the batches that are not durable yet.
+    writing: Vec<Timestamp>,
+}
+
+impl Instants {
+    pub(in crate::storage) fn new(newest: Timestamp) -> Self {
+        Self {
+            state: Mutex::new(State {
+                floor: newest,
+                writing: Vec::new(),
+            }),
+            finished: Notify::new(),
+        }
+    }
+
+    /// Others have committed at a time; the next one is later.
+    pub(in crate::storage) fn raise(&self, newest: Timestamp) {
+        let mut state = self.lock();
+        state.floor = state.floor.max(newest);
+    }
+
+    /// Gives `count` ascending times, a microsecond apart, to a batch that is about to be
+    /// written; the first is answered. A clock that went back makes times crawl.
+    pub(in crate::storage) fn stamp(&self, now: Timestamp, count: i64) -> Timestamp {
+        let mut state = self.lock();
+        let first = Timestamp::from_micros(now.micros().max(state.floor.micros() + 1));
+        state.floor = Timestamp::from_micros(first.micros() + count - 1);
+        state.writing.push(first);
+        first
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The batch whose first time that is is durable, or will never be.
+    pub(in crate::storage) fn finish(&self, first: Timestamp) {
+        self.lock().writing.retain(|from| *from != first);
+        self.finished.notify_waiters();
+    }
+
+    /// Returns when everything is durable that is being written now.
+    pub(in crate::storage) async fn all_finished(&self) {
+        let newest = self.lock().writing.last().copied();
+        if let Some(newest) = newest {
+            self.wait(|state| state.writing.iter().all(|from| *from > newest))
+                .await;
+        }
+    }
+
+    /// Returns when every commit up to `until` that will ever be has been written.
+    pub(in crate::storage) async fn settle(&self, until: Timestamp, now: Timestamp) {
+        self.wait(|state| {
+            state.floor = state.floor.max(until.min(now));
+            state.writing.iter().all(|from| *from > until)
+        })
+        .await;
+    }
+
+    /// Returns when something holds, which only a batch that finishes can bring about.
+    async fn wait(&self, mut holds: impl FnMut(&mut State) -> bool) {
+        loop {
+            let finished = self.finished.notified();
+            tokio::pin!(finished);
+            finished.as_mut().enable();
+            if holds(&mut self.lock()) {
+                return;
+            }
+            finished.await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    const fn at(micros: i64) -> Timestamp {
+        Timestamp::from_micros(micros)
+    }
+
+    #[tokio::test]
+    async fn an_instant_that_was_read_is_never_stamped() {
+        let instants = Instants::new(at(10));
+        assert_eq!(instants.stamp(at(5), 3), at(11), "a clock that went back");
+        instants.finish(at(11));
+        assert_eq!(instants.stamp(at(20), 1), at(20));
+        instants.finish(at(20));
+        instants.settle(at(50), at(30)).await;
+        assert_eq!(
+            instants.stamp(at(30), 1),
+            at(31),
+            "no more than the present is promised"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_batch_stamped_before_the_instant_is_awaited() {
+        let instants = Instants::new(at(0));
+        let first = instants.stamp(at(10), 1);
+        tokio::select! {
+            biased;
+            () = instants.settle(first, at(10)) => panic!("the batch is not written yet"),
+            () = std::future::ready(()) => {}
+        }
+        instants.settle(at(9), at(10)).await;
+        let ((), ()) = tokio::join!(instants.settle(first, at(10)), async {
+            instants.finish(first);
+        });
+    }
+
+    #[tokio::test]
+    async fn of_two_batches_each_is_awaited() {
+        let instants = Instants::new(at(0));
+        let (one, two) = (instants.stamp(at(10), 1), instants.stamp(at(20), 1));
+        instants.finish(two);
+        assert!(instants.settle(one, at(20)).now_or_never().is_none());
+        assert!(instants.all_finished().now_or_never().is_none());
+        instants.finish(one);
+        instants.settle(two, at(20)).await;
+        instants.all_finished().await;
+    }
+}

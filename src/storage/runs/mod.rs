@@ -1,0 +1,11 @@
+//! Runs as they are stored, and the records about them: incidents, leases, and the tables of other
+//! databases that show them.
+
+mod feed;
+mod incident;
+mod leased;
+mod mirrored;
+mod stored;
+
+pub use feed::{FollowedRuns, RunFeed};
+pub use stored::RunEnd;
