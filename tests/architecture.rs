@@ -93,7 +93,7 @@ const ONLY_IN: &[(&str, &[&str], &str)] = &[
     ("Uuid::now_v7", &["id.rs"], "identifiers are made in one place"),
     ("Uuid::new_v4", &["id.rs"], "chance has one home"),
     ("env::var", &["app/sources.rs"], "configuration is read once"),
-    ("process::exit", &["app/mod.rs"], "only the process ends the process"),
+    ("process::exit", &["app/signals.rs"], "only the process ends the process"),
     ("println!(", &["cli/"], "only the command line prints"),
     ("cloudevents::", &["event/sdk.rs", "rest/events.rs"], "the SDK is one of three forms of an event"),
     ("sqlx", &["connector/database/", "storage/postgres/", "storage/rows/", "storage/sqlite/"], "two modules know the driver"),

@@ -84,8 +84,8 @@ fn with_scheme(address: &str, scheme: &str) -> String {
 /// The settings of the cluster, if this process is a node of one. Checks what that needs, so that
 /// an error in a deployment is reported at once.
 pub(super) fn settings(sources: &Sources) -> Result<Option<Settings>, ConfigError> {
-    let forward_timeout = sources.duration("DISPATCH_FORWARD_TIMEOUT")?;
-    let proxy_timeout = sources.duration("PROXY_TIMEOUT")?;
+    let forward_timeout = sources.positive_duration("DISPATCH_FORWARD_TIMEOUT")?;
+    let proxy_timeout = sources.positive_duration("PROXY_TIMEOUT")?;
     let secret = secret(&sources.string("HMAC_SECRET")?);
     if !sources.truth("CLUSTER_ENABLED")? {
         return Ok(None);

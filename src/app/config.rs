@@ -66,7 +66,7 @@ pub struct Config {
     /// The folder with the files of a namespace, if there is one.
     pub manager_folder: Option<ManagerFolder>,
     /// How long events of topics are kept.
-    pub topics_retention: Duration,
+    pub topics_retention: Option<Duration>,
     pub connectors: connector::Settings,
     pub streams: StreamSettings,
     /// How long outcomes of requests with an idempotency key are kept.
@@ -141,7 +141,7 @@ impl Config {
             context_path: context_path(&sources)?,
             storage,
             clock,
-            startup_timeout: sources.duration("STARTUP_TIMEOUT")?,
+            startup_timeout: sources.positive_duration("STARTUP_TIMEOUT")?,
             log_level: sources.choice("LOG_LEVEL")?.parse().unwrap_or(Level::INFO),
             banner: !sources.truth("SUPPRESS_BANNER")?,
             error_detail: if sources.choice("ERROR_RESPONSE_MODE")? == "verbose" {
@@ -156,12 +156,12 @@ impl Config {
                         .ok()
                         .filter(|visits| *visits > 0)
                         .unwrap_or_else(|| Limits::default().state_visits),
-                    time: sources.duration("MAX_RUN_TIME")?,
+                    time: sources.positive_duration("MAX_RUN_TIME")?,
                     ..Limits::default()
                 },
                 calls: call_settings(&sources)?,
                 compat: compat(&sources)?,
-                token_life: sources.duration("TX_TOKEN_TTL")?,
+                token_life: sources.positive_duration("TX_TOKEN_TTL")?,
                 expiry_grace: sources.duration("SCHEDULER_EXPIRY_GRACE")?,
                 task_pause: sources.duration("SCHEDULER_REDISPATCH_BACKOFF")?,
                 scan_interval: sources.duration("SCHEDULER_SCAN_INTERVAL")?,
@@ -172,9 +172,10 @@ impl Config {
             manager_interval: Some(sources.duration("MANAGER_INTERVAL")?)
                 .filter(|interval| !interval.is_zero()),
             manager_folder: bundles::manager_folder(&sources, &authenticator)?,
-            topics_retention: sources.duration("TOPICS_RETENTION")?,
+            topics_retention: Some(sources.duration("TOPICS_RETENTION")?)
+                .filter(|age| !age.is_zero()),
             tasks: tasks::Settings {
-                lease: sources.duration("TASKS_LEASE")?,
+                lease: sources.positive_duration("TASKS_LEASE")?,
                 waiting_bytes_max: tasks::Settings::WAITING_BYTES,
             },
             look_after_tasks: sources.truth("SCHEDULER_ENABLED")?,
@@ -182,7 +183,7 @@ impl Config {
             streams: StreamSettings {
                 in_flight_max: sources.count("STREAM_MAX_IN_FLIGHT")?,
                 queued_max: sources.count("STREAM_MAX_QUEUED")?,
-                send_timeout: sources.duration("STREAM_SEND_TIMEOUT")?,
+                send_timeout: sources.positive_duration("STREAM_SEND_TIMEOUT")?,
                 keep_alive_interval: seconds("KEEPALIVE_INTERVAL")?,
                 keep_alive_timeout: seconds("KEEPALIVE_TIMEOUT")?,
             },
@@ -192,7 +193,7 @@ impl Config {
                 reap_interval: sources.duration("SEARCH_REAP_INTERVAL")?,
             },
             grpc_message_max: sources.count("GRPC_MAX_MESSAGE_BYTES")?,
-            search_timeout: sources.duration("SEARCH_TIMEOUT")?,
+            search_timeout: sources.positive_duration("SEARCH_TIMEOUT")?,
             // Values that are not above 0 mean the default (`config-and-cli.md` §2).
             groups_max: usize::try_from(sources.number::<i64>("STATS_GROUP_MAX")?)
                 .ok()
@@ -220,7 +221,7 @@ impl Config {
 fn call_settings(sources: &Sources) -> Result<compute::Settings, ConfigError> {
     Ok(compute::Settings {
         wait_for_member: sources.duration("DISPATCH_WAIT_TIMEOUT")?,
-        response_timeout: sources.duration("DISPATCH_RESPONSE_TIMEOUT")?,
+        response_timeout: sources.positive_duration("DISPATCH_RESPONSE_TIMEOUT")?,
         out_max: sources.count("MAX_CALLS_OUT")?,
     })
 }
@@ -306,7 +307,7 @@ pub(super) fn any_server(sources: &Sources) -> Result<Server, ConfigError> {
         let count = text.parse::<usize>().ok();
         count.filter(|count| *count >= CONNECTIONS_LEAST)
     })?;
-    let startup = sources.duration("STARTUP_TIMEOUT")?;
+    let startup = sources.positive_duration("STARTUP_TIMEOUT")?;
     Ok(Server {
         url: url.as_str().into(),
         max_connections: u32::try_from(connections).unwrap_or(u32::MAX),
@@ -348,8 +349,8 @@ fn run_settings(sources: &Sources) -> Result<RunSettings, ConfigError> {
             payload_max: sources.count("RUNS_MAX_INPUT_BYTES")?,
         },
         tasks_wait: sources.duration("TASKS_WAIT")?,
-        search_timeout: sources.duration("SEARCH_TIMEOUT")?,
-        connectors_timeout: sources.duration("CONNECTORS_TIMEOUT")?,
+        search_timeout: sources.positive_duration("SEARCH_TIMEOUT")?,
+        connectors_timeout: sources.positive_duration("CONNECTORS_TIMEOUT")?,
         sync_timeout: sources.duration("RUNS_SYNC_TIMEOUT")?,
         one_manager_per_tick: sources.truth("MANAGER_ONE_PER_TICK")?,
         ..RunSettings::DEFAULT
@@ -567,6 +568,8 @@ mod tests {
                 &[("CYODA_IAM_KEYPAIR_DEFAULT_VALIDITY_DAYS", "0")],
                 "above 0",
             ),
+            (&[("INTERLOCK_MAX_RUN_TIME", "0s")], "above 0"),
+            (&[("INTERLOCK_SEARCH_TIMEOUT", "0ms")], "above 0"),
             (&cluster[..1], "CYODA_NODE_ID"),
             (&cluster[..2], "CYODA_HMAC_SECRET"),
             (

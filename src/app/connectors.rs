@@ -31,7 +31,7 @@ pub(super) fn settings(
     Ok(Settings {
         private_networks: private,
         files,
-        timeout: sources.duration("CONNECTORS_TIMEOUT")?,
+        timeout: sources.positive_duration("CONNECTORS_TIMEOUT")?,
         connections_max: sources.count("CONNECTORS_MAX_CONNECTIONS")?,
         own_files: own_files(&storage.place),
     })

@@ -313,15 +313,3 @@ async fn report_health(
         }
     }
 }
-
-/// Returns the name of the signal that asks the process to stop.
-pub(super) async fn signal() -> &'static str {
-    use tokio::signal::unix::{SignalKind, signal};
-    let Ok(mut terminate) = signal(SignalKind::terminate()) else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = terminate.recv() => "SIGTERM",
-        _ = tokio::signal::ctrl_c() => "SIGINT",
-    }
-}

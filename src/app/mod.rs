@@ -17,6 +17,7 @@ mod identity;
 mod incoming;
 mod listen;
 pub mod settings;
+mod signals;
 mod sources;
 pub mod tls;
 
@@ -115,12 +116,16 @@ pub enum Error {
 pub async fn run(config: Config, telemetry: Telemetry) -> Result<(), Error> {
     // A write beyond the file size limit must fail instead of ending the process.
     signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default())?;
+    let asked_to_stop = signals::listen()?;
     let tls = config.tls.clone().map(Tls::load).transpose()?;
     let stop = CancellationToken::new();
     let opening = Storage::open(&config.storage, config.clock.clone(), stop.clone());
-    let opened = timeout(config.startup_timeout, opening)
-        .await
-        .map_err(|_| Error::StartupTimeout(config.startup_timeout))?;
+    let opening = timeout(config.startup_timeout, opening);
+    let Some(opened) = asked_to_stop.run_until_cancelled(opening).await else {
+        info!("stopped before the start was complete");
+        return Ok(());
+    };
+    let opened = opened.map_err(|_| Error::StartupTimeout(config.startup_timeout))?;
     let (storage, committer) = opened.map_err(|source| match &config.storage.place {
         DatabaseLocation::File(path) => Error::File {
             path: path.clone(),
@@ -128,7 +133,16 @@ pub async fn run(config: Config, telemetry: Telemetry) -> Result<(), Error> {
         },
         DatabaseLocation::Memory | DatabaseLocation::Server(_) => Error::Storage(source),
     })?;
-    let served = tokio::spawn(serve(config, telemetry, tls, storage, stop.drop_guard()));
+    let committer_stop = stop.drop_guard();
+    let serving = serve(
+        config,
+        telemetry,
+        tls,
+        storage,
+        committer_stop,
+        asked_to_stop,
+    );
+    let served = tokio::spawn(serving);
     // Here, and not as a task: the thread of this future has nothing else to do.
     if Box::pin(AssertUnwindSafe(committer).catch_unwind())
         .await
@@ -243,6 +257,7 @@ async fn serve(
     tls: Option<Tls>,
     storage: Storage,
     committer: DropGuard,
+    asked_to_stop: CancellationToken,
 ) -> Result<(), Error> {
     let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
     if let Some(tokens) = config.authenticator.tokens() {
@@ -293,8 +308,11 @@ async fn serve(
         routes: own_routes(&config),
         cluster: cluster.clone(),
     };
-    if let Some(folder) = &config.definitions {
-        bundles::apply(&services, folder, &config.definitions_tenant).await?;
+    let defining = define(&config, &services);
+    if let Some(Err(error)) = asked_to_stop.run_until_cancelled(defining).await {
+        // Before the storage is closed, or they would report that it is.
+        end_tasks(&tasks, &stop).await;
+        return Err(error);
     }
     let authenticator = config.authenticator.clone();
     let service = grpc::Service {
@@ -332,7 +350,7 @@ async fn serve(
     announce(&config, &listeners, tls.as_ref());
     keep_up(tls, &telemetry, &tasks, &stop);
     let served = tokio::spawn(serving.run(listeners, stop.clone()));
-    let outcome = until_stopped(served, node, stop).await;
+    let outcome = until_stopped(served, node, stop, asked_to_stop).await;
     links.inspect(Cluster::end);
     // First the streams, which still commit; then the committer, which answers what is waiting.
     tasks.close();
@@ -342,6 +360,21 @@ async fn serve(
     drop(committer);
     tasks.wait().await;
     outcome
+}
+
+/// Applies the definitions of the settings.
+async fn define(config: &Config, services: &Services) -> Result<(), Error> {
+    match &config.definitions {
+        Some(folder) => bundles::apply(services, folder, &config.definitions_tenant).await,
+        None => Ok(()),
+    }
+}
+
+/// Ends the tasks of a process that does not serve after all.
+async fn end_tasks(tasks: &TaskTracker, stop: &CancellationToken) {
+    stop.cancel();
+    tasks.close();
+    let _ = timeout(GRACE_OF_STREAMS, tasks.wait()).await;
 }
 
 /// The paths of the service itself, which no route may take.
@@ -403,8 +436,9 @@ fn keep_storage(config: &Config, storage: &Storage, tasks: &TaskTracker, stop: &
     if let Some(retention) = config.runs_retention {
         tasks.spawn(storage.clone().forget_runs(retention, stop.clone()));
     }
-    let retention = config.topics_retention;
-    tasks.spawn(storage.clone().forget_topic_events(retention, stop.clone()));
+    if let Some(retention) = config.topics_retention {
+        tasks.spawn(storage.clone().forget_topic_events(retention, stop.clone()));
+    }
 }
 
 /// Hands out tasks, and records how they end until the requests in flight at the stop have ended.
@@ -527,6 +561,7 @@ async fn until_stopped(
     mut served: tokio::task::JoinHandle<Result<(), Error>>,
     node: tokio::task::JoinHandle<Result<(), NameTaken>>,
     stop: CancellationToken,
+    asked_to_stop: CancellationToken,
 ) -> Result<(), Error> {
     let mut replaced = None;
     tokio::select! {
@@ -534,14 +569,9 @@ async fn until_stopped(
             stop.cancel();
             return flatten(ended);
         }
-        signal = listen::signal() => info!(signal, "stopping; a second signal stops at once"),
+        () = asked_to_stop.cancelled() => {}
         Ok(Err(taken)) = node => replaced = Some(taken),
     }
-    tokio::spawn(async {
-        let signal = listen::signal().await;
-        warn!(signal, "stopping at once");
-        std::process::exit(2);
-    });
     stop.cancel();
     let ended = timeout(GRACE, served).await;
     if let Some(taken) = replaced {

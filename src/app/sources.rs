@@ -242,6 +242,13 @@ impl Sources {
         self.read(name, "a duration like 500ms, 30s, 5m or 1h", parse_duration)
     }
 
+    /// A duration without which nothing could be done.
+    pub(super) fn positive_duration(&self, name: &str) -> Result<Duration, ConfigError> {
+        self.read(name, "a duration above 0, like 10s", |text| {
+            parse_duration(text).filter(|duration| !duration.is_zero())
+        })
+    }
+
     pub(super) fn truth(&self, name: &str) -> Result<bool, ConfigError> {
         self.read(name, "true or false", parse_truth)
     }

@@ -409,16 +409,14 @@ impl Machine<'_> {
         };
         let sequence = self.push_with(EventKind::StepCompleted, &name, data);
         let (outcome, by) = (ended.outcome.clone(), ended.by);
-        let reason = self
-            .world
-            .program
-            .is_tick()
+        let is_tick = self.world.program.is_tick();
+        let reason = (is_tick || &*outcome != "success")
             .then(|| reason_of(&ended.output))
             .flatten();
         self.record(ended, Some(sequence));
         let target = self.step().and_then(|step| lookup(step, &outcome, by));
-        match (target, reason) {
-            (Some(target), _) => self.follow(target),
+        match (target, reason.filter(|_| is_tick || target.is_some())) {
+            (Some(target), reason) => because(self.follow(target), &name, reason),
             (None, Some(reason)) => Flow::Go(Doing::Finish(Ending {
                 error: Some(reason.clone()),
                 ..Ending::failed(&reason.message)
@@ -548,6 +546,7 @@ fn reason_of(output: &Output) -> Option<RunError> {
     #[derive(serde::Deserialize)]
     struct Reason {
         error: Box<str>,
+        #[serde(default)]
         error_code: Option<Box<str>>,
     }
     let Output::Text(text) = output else {
@@ -558,6 +557,22 @@ fn reason_of(output: &Output) -> Option<RunError> {
         code: reason.error_code,
         message: reason.error,
     })
+}
+
+/// What follows a step that may have failed: a run that fails by that says why it did.
+fn because(flow: Flow, step: &str, reason: Option<RunError>) -> Flow {
+    let Flow::Go(Doing::Finish(ending)) = flow else {
+        return flow;
+    };
+    let reason = reason.filter(|_| ending.status == Status::Failed && ending.error.is_none());
+    let error = reason.map(|reason| RunError {
+        message: format!("step {step}: {}", reason.message).into(),
+        ..reason
+    });
+    Flow::Go(Doing::Finish(Ending {
+        error: ending.error.clone().or(error),
+        ..ending
+    }))
 }
 
 fn load(events: Vec<u64>, then: Doing) -> Flow {

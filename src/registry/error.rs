@@ -48,15 +48,19 @@ pub enum Error {
     )]
     Folder { path: Arc<str>, reason: Arc<str> },
     #[error(
-        "the variables of bundles cannot be sealed, because the key file {path} cannot be used: {reason}; make its folder writable, or set INTERLOCK_KEY_ENCRYPTION_KEY"
+        "the variables of bundles need the key file {path}, which cannot be used: {reason}; correct that, or set INTERLOCK_KEY_ENCRYPTION_KEY"
     )]
     NoKey { path: Arc<str>, reason: Arc<str> },
     #[error(
-        "the variables of bundles cannot be sealed without a key that outlives the process; set INTERLOCK_KEY_ENCRYPTION_KEY"
+        "the variables of bundles cannot be sealed or read without a key that outlives the process; set INTERLOCK_KEY_ENCRYPTION_KEY"
     )]
     NoKeyGiven,
     #[error("a variable could not be sealed")]
     NotSealed,
+    #[error(
+        "the stored variable \"{name}\" was sealed with another key; use the key file that belongs to the database, or the INTERLOCK_KEY_ENCRYPTION_KEY that it was sealed with"
+    )]
+    OtherKey { name: Arc<str> },
     #[error("the stored {what} \"{name}\" cannot be read")]
     Unreadable { what: &'static str, name: Arc<str> },
     #[error(transparent)]
@@ -77,9 +81,11 @@ impl Coded for Error {
             Self::FileModified { .. } => Code::EntityModified,
             Self::FileUnusable { .. } => Code::ValidationFailed,
             Self::Folder { .. } => Code::StorageUnavailable,
-            Self::Unreadable { .. } | Self::NoKey { .. } | Self::NoKeyGiven | Self::NotSealed => {
-                Code::ServerError
-            }
+            Self::Unreadable { .. }
+            | Self::OtherKey { .. }
+            | Self::NoKey { .. }
+            | Self::NoKeyGiven
+            | Self::NotSealed => Code::ServerError,
             Self::Storage(error) => error.code(),
         }
     }
@@ -102,9 +108,11 @@ impl Coded for Error {
                 let version = version.as_ref().map(ToString::to_string);
                 vec![("path", (&**path).into()), ("version", version.into())]
             }
-            Self::Unreadable { .. } | Self::NoKey { .. } | Self::NoKeyGiven | Self::NotSealed => {
-                Properties::new()
-            }
+            Self::Unreadable { .. }
+            | Self::OtherKey { .. }
+            | Self::NoKey { .. }
+            | Self::NoKeyGiven
+            | Self::NotSealed => Properties::new(),
             Self::Storage(error) => error.properties(),
         }
     }

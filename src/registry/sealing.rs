@@ -1,8 +1,8 @@
 //! The key that seals the variables of bundles (`runs.md` §7).
 
 use std::{
-    fs::OpenOptions,
-    io::{ErrorKind, Read as _, Write as _},
+    fs::{self, OpenOptions},
+    io::{ErrorKind, Write as _},
     path::{Path, PathBuf},
     sync::OnceLock,
 };
@@ -62,8 +62,21 @@ impl Sealing {
         }
     }
 
-    /// The key. It is made if there is none.
-    pub(super) fn seal(&self) -> Result<&Seal, Error> {
+    /// The key to seal with. It is made if there is none.
+    pub(super) fn to_seal(&self) -> Result<&Seal, Error> {
+        self.seal(of_file)
+    }
+
+    /// The key to open with what was sealed before, so there is one.
+    pub(super) fn to_open(&self) -> Result<&Seal, Error> {
+        self.seal(|path| match stored(path) {
+            Ok(Some(seal)) => Ok(seal),
+            Ok(None) => Err("it is missing, copy it from where the database came from".to_owned()),
+            Err(reason) => Err(reason),
+        })
+    }
+
+    fn seal(&self, of_file: impl FnOnce(&Path) -> Result<Seal, String>) -> Result<&Seal, Error> {
         if let Some(seal) = self.seal.get() {
             return Ok(seal);
         }
@@ -98,14 +111,19 @@ fn of_file(path: &Path) -> Result<Seal, String> {
             Ok(seal)
         }
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            let mut text = String::new();
-            OpenOptions::new()
-                .read(true)
-                .open(path)
-                .and_then(|mut file| file.read_to_string(&mut text))
-                .map_err(|error| error.to_string())?;
-            Seal::parse(&text).map_err(|error| error.to_string())
+            stored(path)?.ok_or_else(|| "it was removed".to_owned())
         }
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// The key of a file; none if there is no file.
+fn stored(path: &Path) -> Result<Option<Seal>, String> {
+    match fs::read_to_string(path) {
+        Ok(text) => Seal::parse(&text)
+            .map(Some)
+            .map_err(|error| error.to_string()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error.to_string()),
     }
 }

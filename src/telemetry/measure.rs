@@ -545,8 +545,17 @@ impl Exporter {
             exporter.process.describe();
             LazyLock::force(&TRANSACTIONS);
             LazyLock::force(&DISPATCHES);
-            counter!(PANICS).absolute(0);
-            counter!(STORAGE_DAMAGE).absolute(0);
+            for name in [PANICS, STORAGE_DAMAGE, POSITIONS_LOST, MANAGERS_READ] {
+                counter!(name).absolute(0);
+            }
+            for result in ["completed", "failed"] {
+                counter!(COMPENSATIONS, "result" => result).absolute(0);
+            }
+            for kind in ["flo", "saga", "manager", "action"] {
+                for status in ["completed", "failed", "cancelled", "timed_out"] {
+                    counter!(RUNS_FINISHED, "kind" => kind, "status" => status).absolute(0);
+                }
+            }
             for result in Fire::ALL {
                 result.counter().absolute(0);
             }

@@ -10,7 +10,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::support::{Connection, Server, code, command, token};
+use crate::support::{Connection, Server, code, command, token, wait::until};
 
 const SHOP: &str = r#"connector "api" { type = "rest" }
 connector "orders" {
@@ -162,7 +162,7 @@ async fn a_bundle_is_answered_as_it_was_sent_and_outlives_a_restart() {
 
 #[tokio::test]
 async fn the_key_beside_a_database_file_is_readable_by_its_owner_only() {
-    let server = Server::on_disk(&[]);
+    let mut server = Server::on_disk(&[]);
     let connection = server.connect().await;
     connection.ok("BundleApplyRequest", shop()).await;
     let names = files_below(&server.folder());
@@ -173,6 +173,22 @@ async fn the_key_beside_a_database_file_is_readable_by_its_owner_only() {
     let mode =
         std::os::unix::fs::PermissionsExt::mode(&fs::metadata(key).expect("a file").permissions());
     assert_eq!(mode & 0o777, 0o600);
+    // Without it what was sealed is not readable, and another key would not help.
+    server.kill();
+    let kept = key.with_extension("kept");
+    fs::rename(key, &kept).expect("moved");
+    server.restart();
+    let connection = server.connect().await;
+    let start = json!({"definition": "create_order", "input": {"amount": 1}, "waitMs": 0});
+    connection.ok("RunStartRequest", start).await;
+    let log = server.log.clone();
+    until("the missing file is named", async || {
+        let log = log.lock().expect("no panic");
+        let says = |line: &&String| line.contains(".key") && line.contains("it is missing");
+        log.iter().any(|line| says(&line))
+    })
+    .await;
+    assert!(!key.exists(), "another one was made");
 }
 
 #[tokio::test]

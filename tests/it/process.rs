@@ -2,9 +2,10 @@
 
 use std::{
     ffi::OsStr,
+    io::{BufRead as _, BufReader},
     os::unix::{ffi::OsStrExt as _, fs::PermissionsExt as _},
     path::Path,
-    process::Stdio,
+    process::{Command, Stdio},
     time::{Duration, Instant},
 };
 
@@ -495,6 +496,34 @@ fn a_second_signal_stops_at_once() {
         assert_eq!(server.wait().await, Some(2));
         assert!(begun.elapsed() < Duration::from_secs(5));
     });
+}
+
+#[test]
+fn a_signal_during_the_start_ends_the_process_well() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // Nothing listens there, so the start goes on for as long as it may.
+    let settings = [
+        ("CYODA_STORAGE_BACKEND", "postgres"),
+        ("CYODA_POSTGRES_URL", "postgres://127.0.0.1:1/nothing"),
+        ("CYODA_STARTUP_TIMEOUT", "60s"),
+    ];
+    let mut child = command(folder.path(), &settings)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("starts");
+    let said = BufReader::new(child.stdout.take().expect("piped")).lines();
+    let mut stopped = false;
+    for line in said.map_while(Result::ok) {
+        if line.contains("does not answer") && !stopped {
+            stopped = true;
+            let kill = Command::new("kill").arg(child.id().to_string()).status();
+            assert!(kill.expect("kill runs").success());
+        }
+    }
+    assert!(stopped, "it did not say that it waits");
+    assert_eq!(child.wait().expect("ends").code(), Some(0));
 }
 
 #[test]

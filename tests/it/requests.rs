@@ -136,9 +136,17 @@ async fn an_import_of_workflows_tells_what_it_does_not_know() {
         said["warnings"][0],
         "unknown member `import_mode` is ignored"
     );
-    rest.post(import, r#"{"importMode":"ACTIVATE"}"#)
+    rest.post(import, r#"{"importMode":"ACTIVATE","workflows":[]}"#)
         .await
         .refused(400, "VALIDATION_FAILED");
+    // A list that is missing, or misspelled, is not an empty one.
+    for body in [
+        r#"{"importMode":"REPLACE"}"#,
+        r#"{"importMode":"REPLACE","worklows":[]}"#,
+        r#"{"importMode":"REPLACE","workflows":null}"#,
+    ] {
+        rest.post(import, body).await.refused(400, "BAD_REQUEST");
+    }
     let kept = rest.get("/api/model/flow/1/workflow/export").await.ok();
     assert_eq!(kept["workflows"][0]["active"], true);
     rest.post(import, r#"{"importMode":"REPLACE","workflows":[]}"#)

@@ -51,13 +51,7 @@ pub(in crate::app) fn settings(
     } else {
         IpAddr::V6(Ipv6Addr::UNSPECIFIED)
     };
-    let time = |name| {
-        sources.read(name, "a duration above 0, like 10s", |text| {
-            humantime::parse_duration(text)
-                .ok()
-                .filter(|time| !time.is_zero())
-        })
-    };
+    let time = |name| sources.positive_duration(name);
     Ok(Connections {
         address: given.unwrap_or(otherwise),
         is_address_set: given.is_some(),

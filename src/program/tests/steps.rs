@@ -112,6 +112,33 @@ fn execution_outcomes_fall_back_and_business_outcomes_do_not() {
 }
 
 #[test]
+fn a_run_that_a_failed_step_ends_says_why() {
+    for (outcome, output, expected) in [
+        (
+            "failure",
+            r#"{"error": "declined", "error_code": "card"}"#,
+            Some((Some("card"), "step start: declined")),
+        ),
+        (
+            "failure",
+            r#"{"error": "declined"}"#,
+            Some((None, "step start: declined")),
+        ),
+        ("failure", r#"{"error": 5}"#, None),
+        ("failure", "{}", None),
+        // It may say so as its result, which is no failure.
+        ("success", r#"{"error": "declined"}"#, None),
+    ] {
+        let mut driven = Driven::new(&step("success: flo.Failed, failure: flo.Failed", ""), "{}");
+        driven.play(&[Do::Answer(outcome, output)]);
+        assert_eq!(driven.run.status, Status::Failed);
+        let error = driven.run.error.as_ref();
+        let said = error.map(|error| (error.code.as_deref(), &*error.message));
+        assert_eq!(said, expected, "{outcome} {output}");
+    }
+}
+
+#[test]
 fn an_outcome_that_only_the_engine_gives_is_an_execution_failure() {
     for outcome in ["target_not_found", "execution_failure", "_x", ""] {
         let mut driven = Driven::new(&step("failure: flo.Failed", ""), "{}");

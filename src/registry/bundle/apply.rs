@@ -236,7 +236,7 @@ impl Applying<'_> {
         let mut variables = BTreeMap::new();
         for (name, value) in self.used_variables() {
             let sealed_as = sealed_as(&tenant, self.namespace, &new.name, &name);
-            let seal = self.registry.0.sealing.seal()?;
+            let seal = self.registry.0.sealing.to_seal()?;
             let sealed = seal.close(&sealed_as, value.as_bytes());
             variables.insert(name, sealed.map_err(|_| Error::NotSealed)?);
         }

@@ -174,10 +174,11 @@ impl Registry {
         };
         let sealed = stored.variables.get(variable).ok_or_else(failed)?;
         let name = sealed_as(tenant.as_str(), namespace, &stored.bundle, variable);
-        let value = self.0.sealing.seal()?.open(&name, sealed);
-        value
-            .and_then(|value| String::from_utf8(value).ok())
-            .ok_or_else(failed)
+        let value = self.0.sealing.to_open()?.open(&name, sealed);
+        let value = value.ok_or_else(|| Error::OtherKey {
+            name: variable.into(),
+        })?;
+        String::from_utf8(value).map_err(|_| failed())
     }
 }
 

@@ -166,7 +166,7 @@ pub(in crate::rest) struct Import<'a> {
     allow_cycles: Option<bool>,
     #[serde(default, borrow)]
     #[schemars(with = "Vec<Definition>")]
-    workflows: Vec<&'a RawValue>,
+    workflows: Option<Vec<&'a RawValue>>,
 }
 
 pub(in crate::rest) fn import_workflows(parts: &Parts, id: &str) -> Written {
@@ -174,13 +174,20 @@ pub(in crate::rest) fn import_workflows(parts: &Parts, id: &str) -> Written {
     let object = begin(id).raw("model", &spec(parts.model()?));
     let object = optional(object, "importMode", import.mode.as_deref());
     let object = object.truth("allowCycles", import.allow_cycles == Some(true));
-    let workflows = json_list(import.workflows.iter().map(|workflow| workflow.get()));
+    // One that is missing stays so: an empty list removes all in some modes.
+    let object = match &import.workflows {
+        Some(given) => {
+            let workflows = json_list(given.iter().map(|workflow| workflow.get()));
+            object.raw("workflows", &workflows)
+        }
+        None => object,
+    };
     // Unknown members are reported where the payload is read, which knows these two.
     let unknown = unknown
         .iter()
         .filter(|name| !matches!(name.as_str(), "id" | "model"));
     let object = unknown.fold(object, |object, name| object.raw(name, "null"));
-    Ok(object.raw("workflows", &workflows).finish())
+    Ok(object.finish())
 }
 
 pub(in crate::rest) fn model_id(_: &Parts, answer: Success) -> Written {

@@ -107,8 +107,8 @@ async fn of_three_processes_that_write_each_has_its_turns() {
     );
     let links: u32 = links.parse().expect("a number");
     for slow in [second, third] {
-        // A link each for every few of the others.
-        assert!(slow >= links / 12, "{slow} of {links}");
+        // About a sixth alone on a machine; beside other tests it may wait longer, but never starve.
+        assert!(slow >= links / 30, "{slow} of {links}");
     }
     for bench in benches {
         bench.stop().await;
