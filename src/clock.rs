@@ -38,7 +38,7 @@ impl Timestamp {
 
     /// Parses RFC 3339, like [`PointInTime::parse`].
     pub fn parse(text: &str) -> Result<Self, NotATime> {
-        parse(text).map(|(instant, _)| Self(instant.timestamp_micros()))
+        parse(text).map(|instant| Self(instant.timestamp_micros()))
     }
 
     /// The instant after a delay.
@@ -79,13 +79,8 @@ impl Timestamp {
 }
 
 impl fmt::Display for Timestamp {
-    /// RFC 3339 in UTC, trailing zeros of the fraction trimmed (`rest.md` §1).
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = self
-            .date_time()
-            .to_rfc3339_opts(SecondsFormat::Micros, true);
-        let digits = text.trim_end_matches('Z').trim_end_matches('0');
-        write!(f, "{}Z", digits.trim_end_matches('.'))
+        f.write_str(&trimmed(self.date_time(), SecondsFormat::Micros))
     }
 }
 
@@ -97,7 +92,7 @@ impl fmt::Display for Timestamp {
 pub struct PointInTime {
     /// The last instant that is included.
     pub until: Timestamp,
-    /// The given text, for answers that echo it.
+    /// The given instant in UTC, to the nanosecond, for answers that echo it.
     pub text: Arc<str>,
 }
 
@@ -105,7 +100,7 @@ impl PointInTime {
     /// Parses RFC 3339; without offset it is UTC, a date alone is its midnight, and a space before
     /// the offset is a `+` that was not escaped in a query (`rest.md` §1).
     pub fn parse(text: &str) -> Result<Self, NotATime> {
-        let (instant, text) = parse(text)?;
+        let instant = parse(text)?;
         let micros = instant.timestamp_micros();
         let until = if instant.timestamp_subsec_nanos() % 1_000_000 == 0 {
             micros.saturating_add(999)
@@ -114,25 +109,30 @@ impl PointInTime {
         };
         Ok(Self {
             until: Timestamp(until),
-            text: text.into(),
+            text: trimmed(instant, SecondsFormat::Nanos).into(),
         })
     }
 }
 
-/// The instant of a text, and the normalized text.
-fn parse(text: &str) -> Result<(DateTime<Utc>, String), NotATime> {
+/// RFC 3339 in UTC, trailing zeros of the fraction trimmed (`rest.md` §1).
+fn trimmed(time: DateTime<Utc>, digits: SecondsFormat) -> String {
+    let text = time.to_rfc3339_opts(digits, true);
+    let digits = text.trim_end_matches('Z').trim_end_matches('0');
+    format!("{}Z", digits.trim_end_matches('.'))
+}
+
+fn parse(text: &str) -> Result<DateTime<Utc>, NotATime> {
     let mended = if is_date(text) {
         format!("{text}T00:00:00Z")
     } else {
         complete_offset(text)
     };
-    let instant = DateTime::parse_from_rfc3339(&mended)
+    DateTime::parse_from_rfc3339(&mended)
         .map(|time| time.to_utc())
         .or_else(|_| {
             NaiveDateTime::parse_from_str(&mended, "%Y-%m-%dT%H:%M:%S%.f").map(|t| t.and_utc())
         })
-        .map_err(|_| NotATime(text.to_owned()))?;
-    Ok((instant, mended))
+        .map_err(|_| NotATime(text.to_owned()))
 }
 
 /// Whether a text has the form of a date, `2026-01-02`.
@@ -362,6 +362,19 @@ mod tests {
                 Timestamp(until),
                 "{text}"
             );
+        }
+        for (text, echoed) in [
+            ("1970-01-01T00:00:01Z", "1970-01-01T00:00:01Z"),
+            ("1970-01-01T01:00:01+01:00", "1970-01-01T00:00:01Z"),
+            ("1970-01-01T00:00:01.120", "1970-01-01T00:00:01.12Z"),
+            (
+                "1970-01-01T00:00:01.000000010Z",
+                "1970-01-01T00:00:01.00000001Z",
+            ),
+            ("1970-01-02", "1970-01-02T00:00:00Z"),
+        ] {
+            let parsed = PointInTime::parse(text).expect(text);
+            assert_eq!(&*parsed.text, echoed);
         }
         for text in [
             "",

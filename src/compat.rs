@@ -127,6 +127,11 @@ impl Compat {
         self.is_cyoda()
     }
 
+    /// Whether a member that has one of the required tags is called (`grpc.md` §11).
+    pub const fn any_tag_suffices(self) -> bool {
+        self.is_cyoda()
+    }
+
     /// Whether an absent `manual` means false (`workflow-engine.md` §1.3).
     pub const fn manual_may_be_absent(self) -> bool {
         self.is_cyoda()

@@ -95,6 +95,7 @@ const ONLY_IN: &[(&str, &[&str], &str)] = &[
     ("env::var", &["app/sources.rs"], "configuration is read once"),
     ("process::exit", &["app/signals.rs"], "only the process ends the process"),
     ("println!(", &["cli/"], "only the command line prints"),
+    ("stdout()", &["cli/help.rs", "cli/output.rs", "telemetry/log.rs"], "one function prints, and notices that it cannot"),
     ("cloudevents::", &["event/sdk.rs", "rest/events.rs"], "the SDK is one of three forms of an event"),
     ("sqlx", &["connector/database/", "storage/postgres/", "storage/rows/", "storage/sqlite/"], "two modules know the driver"),
     ("postgres::", &["connector/database/", "storage/backend.rs", "storage/backend/", "storage/copy/end.rs", "storage/postgres/", "storage/rows/columns.rs", "storage/rows/failure.rs"], "one place knows which database there is"),

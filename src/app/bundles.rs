@@ -191,6 +191,13 @@ pub(super) async fn apply(
     for warning in warnings.await? {
         warn!("{warning}");
     }
+    if hcl == 0 && workflows == 0 {
+        warn!(
+            folder = %folder.display(),
+            %tenant,
+            "the folder of definitions has neither an HCL file nor a step workflow; check its path and its mount"
+        );
+    }
     info!(
         folder = %folder.display(),
         %tenant,

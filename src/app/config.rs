@@ -161,7 +161,7 @@ impl Config {
                 },
                 calls: call_settings(&sources)?,
                 compat: compat(&sources)?,
-                token_life: sources.positive_duration("TX_TOKEN_TTL")?,
+                token_life: sources.duration("TX_TOKEN_TTL")?,
                 expiry_grace: sources.duration("SCHEDULER_EXPIRY_GRACE")?,
                 task_pause: sources.duration("SCHEDULER_REDISPATCH_BACKOFF")?,
                 scan_interval: sources.duration("SCHEDULER_SCAN_INTERVAL")?,

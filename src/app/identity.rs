@@ -38,6 +38,7 @@ pub(super) fn authenticator(
     let seal = seal(sources)?;
     let providers = providers(sources)?;
     let mock = mock(sources)?;
+    let key = sources.string("JWT_SIGNING_KEY")?;
     if !is_jwt {
         // Refusing to start is the purpose of this setting.
         return if sources.truth("REQUIRE_JWT")? {
@@ -55,7 +56,6 @@ pub(super) fn authenticator(
             sources.given_as("IAM_MOCK_CALLER")
         )));
     }
-    let key = sources.string("JWT_SIGNING_KEY")?;
     if key.trim().is_empty() {
         return Err(ConfigError::Together(format!(
             "CYODA_IAM_MODE=jwt needs a key in CYODA_JWT_SIGNING_KEY or CYODA_JWT_SIGNING_KEY_FILE: {HOW_TO_MAKE_A_KEY}"

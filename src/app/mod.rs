@@ -269,7 +269,7 @@ async fn serve(
     let connections_open = connections::Registry::new(caps(&config));
     let listeners = Listeners::bind(&config.listen, tls.as_ref(), &connections_open).await?;
     enter(&config, &storage, &listeners).await?;
-    let members = Members::default();
+    let members = no_members(&config);
     let folder = manager_folder(&config)?;
     let registry = Registry::new(storage.clone(), sealing(&config), folder);
     let channels = Channels::new(config.clock.clone(), config.tasks);
@@ -407,6 +407,15 @@ fn manager_folder(config: &Config) -> Result<Option<Folder>, FolderError> {
     let folder = Folder::open(&given.path, tenant, namespace)?;
     info!(folder = %given.path.display(), tenant = %given.tenant, namespace = %given.namespace, "the files of a namespace are in a folder");
     Ok(Some(folder))
+}
+
+/// The members, of which none has joined yet.
+fn no_members(config: &Config) -> Members {
+    if config.runtime.compat.any_tag_suffices() {
+        Members::of_any_tag()
+    } else {
+        Members::default()
+    }
 }
 
 /// Who does the work of runs.

@@ -42,17 +42,22 @@ pub(super) fn of(recorded: &Recorded) -> Vec<MachineEvent> {
             cut.decisions, cut.leaves
         );
     }
-    let began = recorded.record.runs.first().map_or(0, |run| run.at);
-    let events = drafts.into_iter().zip(began..);
-    events
-        .map(|(draft, micros)| MachineEvent {
-            kind: draft.kind,
-            state: draft.state,
-            details: draft.details,
-            data: draft.data,
-            // Events are distinguished by their time, and none is later than its commit.
-            at: Timestamp::from_micros(micros.min(recorded.at.micros())),
-            transaction: recorded.entry,
+    // Events are distinguished by their time; one that follows a call is not earlier than its end.
+    let mut next = recorded.record.runs.first().map_or(0, |run| run.at);
+    drafts
+        .into_iter()
+        .map(|draft| {
+            let micros = draft.called.map_or(next, |ended| next.max(ended));
+            next = micros + 1;
+            MachineEvent {
+                kind: draft.kind,
+                state: draft.state,
+                details: draft.details,
+                data: draft.data,
+                // None is later than its commit.
+                at: Timestamp::from_micros(micros.min(recorded.at.micros())),
+                transaction: recorded.entry,
+            }
         })
         .collect()
 }
@@ -62,6 +67,8 @@ struct EventDraft {
     state: Option<String>,
     details: String,
     data: Value,
+    /// When the last call before it ended, in microseconds.
+    called: Option<i64>,
 }
 
 /// The state of the derivation within a run.
@@ -74,6 +81,10 @@ struct Way<'a> {
     workflow: Option<String>,
     /// Whether the transition's pause has been reported.
     paused: bool,
+    /// When the last call ended, in microseconds; records of earlier releases do not say it.
+    called: Option<i64>,
+    /// When the further ones ended.
+    ended: std::slice::Iter<'a, i64>,
 }
 
 fn draft_events<'a>(run: &'a RunRecord, drafts: &'a mut Vec<EventDraft>) {
@@ -82,7 +93,10 @@ fn draft_events<'a>(run: &'a RunRecord, drafts: &'a mut Vec<EventDraft>) {
         fired: None,
         state: first_state(&run.entries),
         workflow: None,
-        paused: false,
+        // A run is continued within a transition, whose pause its first part has reported.
+        paused: run.start.is_continued(),
+        called: None,
+        ended: run.ended.iter(),
     };
     way.fired = fired(run);
     // A timer that fired nothing is reported by the one event that says why.
@@ -164,6 +178,7 @@ impl Way<'_> {
             state,
             details,
             data,
+            called: self.called,
         });
     }
 
@@ -266,21 +281,20 @@ impl Way<'_> {
                 });
                 self.say("TRANSITION_ABORTED", Some(state.clone()), details, data);
             }
+            // The call that follows the commit may be the first of the transition.
+            Entry::Parted { .. } => self.pause(),
             // The firing of a timer is reported where the run ends.
-            Entry::Fired { .. }
-            | Entry::Settled { .. }
-            | Entry::Declined { .. }
-            | Entry::Parted { .. } => {}
+            Entry::Fired { .. } | Entry::Settled { .. } | Entry::Declined { .. } => {}
         }
     }
 
     /// A function has no event of its own: its criterion has.
     fn called(&mut self, call: &DispatchRecord) {
-        let Some(mode) = &call.mode else { return };
-        if !std::mem::replace(&mut self.paused, true) {
-            let details = "the transition waits for its processors".to_owned();
-            self.here("PAUSE_FOR_PROCESSING", details, Value::Null);
+        if call.mode.is_some() {
+            self.pause();
         }
+        self.called = self.ended.next().copied().or(self.called);
+        let Some(mode) = &call.mode else { return };
         let success = call.failure.is_none();
         let details = match &call.failure {
             None => format!("processor {} succeeded", call.name),
@@ -288,6 +302,14 @@ impl Way<'_> {
         };
         let data = json!({"success": success, "mode": mode});
         self.here("STATE_PROCESS_RESULT", details, data);
+    }
+
+    /// Reported once, before the first processor of a transition.
+    fn pause(&mut self) {
+        if !std::mem::replace(&mut self.paused, true) {
+            let details = "the transition waits for its processors".to_owned();
+            self.here("PAUSE_FOR_PROCESSING", details, Value::Null);
+        }
     }
 }
 
@@ -304,17 +326,29 @@ mod tests {
     use crate::engine::Record;
     use crate::entity::Position;
 
-    /// `TYPE state` of the events of a stored record.
-    fn events_of(record: &str) -> Vec<String> {
-        let recorded = Recorded {
+    /// The events of a stored record, which was committed at 1000.
+    fn all_of(record: &str) -> Vec<MachineEvent> {
+        of(&Recorded {
             position: Position(1),
             at: Timestamp::from_micros(1_000),
             transaction: TransactionId::NIL,
             entry: TransactionId::NIL,
             change: None,
             record: Record::decode(record).expect("a record"),
-        };
-        let events = of(&recorded).into_iter();
+        })
+    }
+
+    /// `TYPE time` of the events of a stored record.
+    fn times_of(record: &str) -> Vec<String> {
+        let events = all_of(record).into_iter();
+        events
+            .map(|event| format!("{} {}", event.kind, event.at.micros()))
+            .collect()
+    }
+
+    /// `TYPE state` of the events of a stored record.
+    fn events_of(record: &str) -> Vec<String> {
+        let events = all_of(record).into_iter();
         events
             .map(|event| format!("{} {}", event.kind, event.state.as_deref().unwrap_or("-")))
             .collect()
@@ -361,6 +395,68 @@ mod tests {
         assert_eq!(
             events_of(rest),
             ["TRANSITION_MAKE B", "STATE_MACHINE_FINISH C"]
+        );
+    }
+
+    #[test]
+    fn an_event_after_a_call_is_not_earlier_than_its_end() {
+        let record = |ended: &str| {
+            format!(
+                r#"{{"runs":[{{"start":"create","at":100{ended},"entries":[
+                {{"chosen":{{"workflow":"w","hash":"h","why":"hasState"}}}},
+                {{"called":{{"name":"c","attempts":1,"micros":1,"changed":false}}}},
+                {{"called":{{"name":"p","mode":"SYNC","attempts":1,"micros":1,"changed":false}}}},
+                {{"moved":{{"transition":"T","from":"A","to":"B"}}}},
+                {{"settled":{{"state":"B"}}}}]}}]}}"#
+            )
+        };
+        assert_eq!(
+            times_of(&record(r#","ended":[500,900]"#)),
+            [
+                "STATE_MACHINE_START 100",
+                "WORKFLOW_FOUND 101",
+                "PAUSE_FOR_PROCESSING 500",
+                "STATE_PROCESS_RESULT 900",
+                "TRANSITION_MAKE 901",
+                "STATE_MACHINE_FINISH 902"
+            ]
+        );
+        // No event is later than the commit.
+        let late = times_of(&record(r#","ended":[5000,9000]"#));
+        assert_eq!(
+            late[2..4],
+            ["PAUSE_FOR_PROCESSING 1000", "STATE_PROCESS_RESULT 1000"]
+        );
+        // A record of an earlier release keeps its times.
+        let earlier = times_of(&record(""));
+        assert_eq!(
+            (earlier[2].as_str(), earlier[5].as_str()),
+            ("PAUSE_FOR_PROCESSING 102", "STATE_MACHINE_FINISH 105")
+        );
+    }
+
+    #[test]
+    fn a_transition_pauses_once_in_whatever_parts_its_run_is_committed() {
+        let first = r#"{"runs":[{"start":"update","at":1,"entries":[
+            {"parted":{"state":"A"}}]}]}"#;
+        assert_eq!(
+            events_of(first),
+            ["STATE_MACHINE_START A", "PAUSE_FOR_PROCESSING A"]
+        );
+        let second = r#"{"runs":[{"start":"continued","at":1,"entries":[
+            {"called":{"name":"p","mode":"SYNC","attempts":1,"micros":1,"changed":false}},
+            {"parted":{"state":"A"}}]}]}"#;
+        assert_eq!(events_of(second), ["STATE_PROCESS_RESULT A"]);
+        let third = r#"{"runs":[{"start":"continued","at":1,"entries":[
+            {"called":{"name":"q","mode":"SYNC","attempts":1,"micros":1,"changed":false}},
+            {"moved":{"transition":"T","from":"A","to":"B"}},{"parted":{"state":"B"}}]}]}"#;
+        assert_eq!(
+            events_of(third),
+            [
+                "STATE_PROCESS_RESULT A",
+                "TRANSITION_MAKE A",
+                "PAUSE_FOR_PROCESSING B"
+            ]
         );
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{
     io::{IsTerminal as _, stderr},
-    path::Path,
+    path::{Path, PathBuf},
     process::ExitCode,
     time::Instant,
 };
@@ -21,8 +21,29 @@ pub(super) fn back_up(config: &Config, to: &Path) -> ExitCode {
             DatabaseLocation::Memory | DatabaseLocation::Server(_) => String::new(),
         };
         let content = content(copied, started);
-        format!("copied {content}{from} to {}", to.display())
+        let mut text = format!("copied {content}{from} to {}", to.display());
+        if let Some(key) = key_beside(&config.storage.place) {
+            text += &note_on_key(&key);
+        }
+        text
     })
+}
+
+/// The key that the service has made for the variables of bundles, if it has made one.
+fn key_beside(place: &DatabaseLocation) -> Option<PathBuf> {
+    let DatabaseLocation::File(database) = place else {
+        return None;
+    };
+    let mut name = database.clone().into_os_string();
+    name.push(".key");
+    Some(PathBuf::from(name)).filter(|key| key.exists())
+}
+
+fn note_on_key(key: &Path) -> String {
+    format!(
+        "\nvariables of bundles are encrypted with {}, which is not part of the backup; keep a copy of it in another place",
+        key.display()
+    )
 }
 
 pub(super) fn restore(config: &Config, from: &Path, replace: bool) -> ExitCode {
@@ -84,7 +105,7 @@ fn report<T>(
     }
     match done {
         Ok(Ok(done)) => {
-            println!("{}", text(&done));
+            show!("{}", text(&done));
             ExitCode::SUCCESS
         }
         Ok(Err(error)) => failed(&error),

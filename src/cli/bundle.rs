@@ -139,12 +139,12 @@ async fn applied(service: Service<'_>, given: &Apply) -> Result<(), Error> {
         report(&applied.findings);
     }
     if service.is_json() {
-        println!("{answer}");
+        show!("{answer}");
         return Ok(());
     }
     let done = if given.dry_run { "Checked" } else { "Applied" };
     let (bundle, version, change) = (applied.bundle, applied.version, applied.change);
-    println!("{done} bundle: {bundle} (version {version}, {change})");
+    show!("{done} bundle: {bundle} (version {version}, {change})");
     for (what, names) in [
         ("sagas", applied.sagas),
         ("machines", applied.machines),
@@ -152,7 +152,7 @@ async fn applied(service: Service<'_>, given: &Apply) -> Result<(), Error> {
         ("connectors", applied.connectors),
     ] {
         if !names.is_empty() {
-            println!("  {what}: {}", names.join(", "));
+            show!("  {what}: {}", names.join(", "));
         }
     }
     Ok(())
@@ -172,7 +172,7 @@ async fn listed(service: Service<'_>) -> Result<(), Error> {
     ]);
     for item in &items {
         if service.is_json() {
-            println!("{item}");
+            show!("{item}");
             continue;
         }
         let listed: Listed = client::read(item.get())?;
@@ -187,7 +187,7 @@ async fn listed(service: Service<'_>) -> Result<(), Error> {
         ]);
     }
     if !service.is_json() {
-        println!("{table}");
+        show!("{table}");
     }
     Ok(())
 }
@@ -196,15 +196,15 @@ async fn show(service: Service<'_>, bundle: &str) -> Result<(), Error> {
     let request = |object| service.in_namespace(object).text("bundle", bundle);
     let answer = service.ask("BundleGet", request).await?;
     if service.is_json() {
-        println!("{answer}");
+        show!("{answer}");
         return Ok(());
     }
     let shown: Shown = client::read(&answer)?;
     for (at, file) in shown.files.iter().enumerate() {
         if at > 0 {
-            println!();
+            show!("");
         }
-        println!("# {}\n{}", file.path, file.text.trim_end());
+        show!("# {}\n{}", file.path, file.text.trim_end());
     }
     Ok(())
 }
@@ -213,9 +213,9 @@ async fn delete(service: Service<'_>, bundle: &str) -> Result<(), Error> {
     let request = |object| service.in_namespace(object).text("bundle", bundle);
     let answer = service.ask("BundleDelete", request).await?;
     if service.is_json() {
-        println!("{answer}");
+        show!("{answer}");
     } else {
-        println!("Deleted bundle: {bundle}");
+        show!("Deleted bundle: {bundle}");
     }
     Ok(())
 }

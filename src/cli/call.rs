@@ -18,7 +18,8 @@ use crate::operation::{ROUTES, Route};
 #[derive(Args)]
 pub(super) struct Arguments {
     /// The event type, for instance `EntityGetRequest`.
-    event_type: String,
+    #[arg(value_parser = request_type)]
+    event_type: &'static Route,
     /// The payload: JSON, @file, or - for standard input.
     #[arg(default_value = "{}")]
     payload: String,
@@ -29,8 +30,6 @@ pub(super) struct Arguments {
 /// Why nothing is printed.
 #[derive(Debug, thiserror::Error)]
 enum Error {
-    #[error("`{0}` is not a request type{1}; `interlock events` lists them")]
-    UnknownType(String, String),
     #[error("the payload cannot be read from {0}")]
     Unreadable(String, #[source] std::io::Error),
     #[error("the payload is not a JSON object: {0}")]
@@ -54,16 +53,14 @@ async fn call(config: &Config, arguments: &Arguments) -> Result<bool, Error> {
     struct Success {
         success: bool,
     }
-    let route = EventType::from_name(&arguments.event_type)
-        .and_then(Route::of)
-        .ok_or_else(|| unknown(&arguments.event_type))?;
+    let route = arguments.event_type;
     let id = MessageId::fresh().to_string();
     let payload = with_id(&read(&arguments.payload)?, &id)?;
     let mut event = Event::ours(route.request, payload);
     event.id = id.into();
     let mut success = true;
     let mut print = |text: &str| {
-        println!("{text}");
+        show!("{text}");
         success &= client::read::<Success>(text)?.success;
         Ok(())
     };
@@ -102,19 +99,51 @@ fn with_id(payload: &str, id: &str) -> Result<String, Error> {
     Ok(format!("{{\"id\":\"{id}\"{comma}{rest}"))
 }
 
-fn unknown(given: &str) -> Error {
+fn request_type(given: &str) -> Result<&'static Route, String> {
+    let known = EventType::from_name(given).and_then(Route::of);
+    known.ok_or_else(|| {
+        let hint = meant(given).map_or_else(String::new, |kind| format!(" (did you mean {kind}?)"));
+        format!("it is not a request type{hint}; `interlock events` lists them")
+    })
+}
+
+/// The request type that was probably meant.
+fn meant(given: &str) -> Option<EventType> {
     let asked = given.to_ascii_lowercase();
-    let asked = asked.strip_suffix("request").unwrap_or(&asked);
+    // Without what all names end with, which would make any two of them similar.
+    let short = |name: &str| name.strip_suffix("request").unwrap_or(name).to_owned();
+    let short_asked = short(&asked);
     let distance = |kind: &EventType| {
         let name = kind.as_str().to_ascii_lowercase();
-        strsim::levenshtein(asked, name.strip_suffix("request").unwrap_or(&name))
+        // The typing error may be in that end.
+        strsim::levenshtein(&asked, &name).min(strsim::levenshtein(&short_asked, &short(&name)))
     };
     let nearest = ROUTES
         .iter()
         .map(|route| route.request)
         .min_by_key(distance);
     // A mostly different name is not suggested.
-    let meant = nearest.filter(|kind| distance(kind) <= asked.len() / 3);
-    let hint = meant.map_or_else(String::new, |kind| format!(" (did you mean {kind}?)"));
-    Error::UnknownType(given.to_owned(), hint)
+    nearest.filter(|kind| distance(kind) <= short_asked.len() / 3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_type_that_is_written_wrongly_is_suggested() {
+        let get = Some(EventType::EntityGetRequest);
+        for given in [
+            "EntityGet",
+            "entitygetrequest",
+            "EntityGetRequset",
+            "EntiyGetRequest",
+        ] {
+            assert_eq!(meant(given), get, "{given}");
+        }
+        for given in ["SomethingElseRequest", "x", ""] {
+            assert_eq!(meant(given), None, "{given}");
+        }
+        assert!(request_type("EntityGetRequest").is_ok());
+    }
 }

@@ -1,11 +1,6 @@
 //! `interlock changes`: the change feed, or a live search; one change per line.
 
-use std::{
-    io::{self, Write as _},
-    process::ExitCode,
-    str::FromStr,
-    time::Duration,
-};
+use std::{process::ExitCode, str::FromStr, time::Duration};
 
 use clap::Args;
 use serde::Deserialize;
@@ -17,6 +12,7 @@ use super::{
     client::{self, Target},
     failed,
     model::Model,
+    output,
 };
 use crate::app::config::Config;
 use crate::event::{
@@ -108,7 +104,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> ExitCode {
     }
 }
 
-/// Prints changes until nobody reads them; resumes after a lost connection.
+/// Prints changes until they cannot be written; resumes after a lost connection.
 async fn follow(config: &Config, arguments: &Arguments) -> Result<(), Error> {
     let Some(route) = Route::of(arguments.kind()) else {
         return Ok(());
@@ -117,23 +113,18 @@ async fn follow(config: &Config, arguments: &Arguments) -> Result<(), Error> {
     loop {
         let event = subscription(arguments, reached);
         let mut refused = None;
-        let mut is_read = true;
         let mut print = |text: &str| {
             let change: PrintedChange = client::read(text)?;
             if let Some(refusal) = change.error {
                 refused = Some(refusal.message);
             } else {
-                is_read = writeln!(io::stdout(), "{text}").is_ok();
+                show!("{text}");
                 reached = change.sequence.or(reached);
             }
-            if is_read {
-                Ok(())
-            } else {
-                Err(client::Error::Answer("nobody reads".to_owned()))
-            }
+            Ok(())
         };
         let ended = arguments.target.ask(config, route, event, &mut print).await;
-        if !is_read {
+        if !output::is_writable() {
             return Ok(());
         }
         if let Some(message) = refused {
@@ -157,10 +148,7 @@ fn is_lost(error: &client::Error, was_reached: bool) -> bool {
             status.code(),
             Code::Unavailable | Code::Unknown | Code::Cancelled | Code::Internal
         ),
-        client::Error::Address(_)
-        | client::Error::File(_)
-        | client::Error::Metadata(_)
-        | client::Error::Answer(_) => false,
+        client::Error::File(_) | client::Error::Answer(_) => false,
     }
 }
 

@@ -9,7 +9,7 @@ use tonic::{
     transport::{Certificate, ClientTlsConfig, Endpoint, Identity},
 };
 
-use super::{Connected, with_the_reader};
+use super::{Connected, output, with_the_reader};
 use crate::app::{Addresses, config::Config, tls};
 use crate::event::{
     Event, frame::Frame, proto::service::cloud_events_service_client::CloudEventsServiceClient,
@@ -21,13 +21,56 @@ use crate::operation::{Answers, Family, Route};
 pub(super) struct Target {
     /// The address of the service, with https:// if it uses TLS; by default this machine and the
     /// port of the settings.
-    #[arg(long, value_name = "HOST:PORT")]
-    address: Option<String>,
+    #[arg(long, value_name = "HOST:PORT", value_parser = address)]
+    address: Option<Address>,
     /// Metadata to send, as name=value; may be repeated.
-    #[arg(long, value_name = "NAME=VALUE")]
-    metadata: Vec<String>,
+    #[arg(long, value_name = "NAME=VALUE", value_parser = metadata)]
+    metadata: Vec<Metadata>,
     #[command(flatten)]
     trust: Trust,
+}
+
+/// The name of metadata, and its value.
+type Metadata = (AsciiMetadataKey, AsciiMetadataValue);
+
+fn metadata(text: &str) -> Result<Metadata, String> {
+    let pair = text
+        .split_once('=')
+        .and_then(|(name, value)| Some((name.parse().ok()?, value.parse().ok()?)));
+    pair.ok_or_else(|| "it is not NAME=VALUE".to_owned())
+}
+
+/// Where a service is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Address {
+    host_and_port: String,
+    /// If the address says so.
+    is_tls: Option<bool>,
+}
+
+fn address(text: &str) -> Result<Address, String> {
+    let (is_tls, host_and_port) = match text.trim_end_matches('/').split_once("://") {
+        Some(("https", rest)) => (Some(true), rest),
+        Some(("http", rest)) => (Some(false), rest),
+        Some(_) => return Err("it is neither HOST:PORT nor https://HOST:PORT".to_owned()),
+        None => (None, text),
+    };
+    let (host, port) = host_and_port
+        .rsplit_once(':')
+        .filter(|(host, _)| !host.starts_with('[') || host.ends_with(']'))
+        .unwrap_or((host_and_port, ""));
+    if host.contains(':') && !host.starts_with('[') {
+        return Err("put the brackets of an IPv6 address: [::1]:PORT".to_owned());
+    }
+    // Each scheme has a port of its own, which a proxy may use.
+    let has_port = port.parse::<u16>().is_ok() || (port.is_empty() && is_tls.is_some());
+    if host.is_empty() || !has_port {
+        return Err("it is neither HOST:PORT nor https://HOST:PORT".to_owned());
+    }
+    Ok(Address {
+        host_and_port: host_and_port.to_owned(),
+        is_tls,
+    })
 }
 
 /// Trusted authorities, and the client's certificate.
@@ -60,10 +103,6 @@ struct Trust {
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Error {
-    #[error("`{0}` is not NAME=VALUE")]
-    Metadata(String),
-    #[error("`{0}` is neither HOST:PORT nor https://HOST:PORT")]
-    Address(String),
     #[error(transparent)]
     File(#[from] tls::Error),
     #[error("cannot reach the service at {0}; is it running? (`interlock` starts it)")]
@@ -89,12 +128,8 @@ impl Target {
     ) -> Result<(), Error> {
         let _connected = Connected::new();
         let mut request = Request::new(Frame::from(event));
-        for pair in &self.metadata {
-            let bad = || Error::Metadata(pair.clone());
-            let (name, value) = pair.split_once('=').ok_or_else(bad)?;
-            let name: AsciiMetadataKey = name.parse().map_err(|_| bad())?;
-            let value: AsciiMetadataValue = value.parse().map_err(|_| bad())?;
-            request.metadata_mut().insert(name, value);
+        for (name, value) in &self.metadata {
+            request.metadata_mut().insert(name.clone(), value.clone());
         }
         let (address, tls) = self.place(config)?;
         let is_tls = tls.is_some();
@@ -131,6 +166,9 @@ impl Target {
                     .into_inner();
                 while let Some(frame) = answers.message().await.map_err(refused)? {
                     forward(frame, on_answer)?;
+                    if !output::is_writable() {
+                        break;
+                    }
                 }
                 return Ok(());
             }
@@ -140,18 +178,14 @@ impl Target {
 
     /// The address of the service, and its TLS configuration if it uses TLS.
     fn place(&self, config: &Config) -> Result<(String, Option<ClientTlsConfig>), Error> {
-        let given = self.address.as_deref();
-        let (scheme, address) = match given.map(|given| (given, given.split_once("://"))) {
-            Some((_, Some((scheme, address)))) => (Some(scheme), address.to_owned()),
-            Some((address, None)) => (None, address.to_owned()),
-            None => (None, Addresses::from_here(config.listen.grpc).to_string()),
-        };
-        let is_tls = match scheme {
-            Some("https") => true,
-            Some("http") => false,
-            None => config.tls.is_some() || self.trust.is_given(),
-            Some(_) => return Err(Error::Address(given.unwrap_or_default().to_owned())),
-        };
+        let given = self.address.as_ref();
+        let address = given.map_or_else(
+            || Addresses::from_here(config.listen.grpc).to_string(),
+            |given| given.host_and_port.clone(),
+        );
+        let is_tls = given
+            .and_then(|given| given.is_tls)
+            .unwrap_or_else(|| config.tls.is_some() || self.trust.is_given());
         let tls = is_tls.then(|| self.trust.config(config, given.is_none()));
         Ok((address, tls.transpose()?))
     }
@@ -228,4 +262,52 @@ fn forward(
 /// Parses the payload of an answer.
 pub(super) fn read<'a, T: serde::Deserialize<'a>>(payload: &'a str) -> Result<T, Error> {
     serde_json::from_str(payload).map_err(|error| Error::Answer(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_has_a_host_and_a_port() {
+        for (text, host_and_port, is_tls) in [
+            ("localhost:9090", "localhost:9090", None),
+            ("[::1]:9090", "[::1]:9090", None),
+            ("http://10.0.0.1:9090", "10.0.0.1:9090", Some(false)),
+            ("https://a.example:443", "a.example:443", Some(true)),
+            ("https://a.example/", "a.example", Some(true)),
+            ("https://[::1]", "[::1]", Some(true)),
+        ] {
+            let expected = Address {
+                host_and_port: host_and_port.to_owned(),
+                is_tls,
+            };
+            assert_eq!(address(text), Ok(expected), "{text}");
+        }
+        for text in [
+            "",
+            "localhost",
+            "localhost:",
+            "localhost:grpc",
+            ":9090",
+            "ftp://localhost:21",
+        ] {
+            let error = address(text).expect_err(text);
+            assert!(error.contains("neither HOST:PORT"), "{text}: {error}");
+        }
+        for text in ["::1:9090", "::1", "https://fe80::1:9090"] {
+            let error = address(text).expect_err(text);
+            assert!(error.contains("[::1]:PORT"), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn metadata_has_a_name_and_a_value() {
+        let (name, value) = metadata("authorization=Bearer a=b").expect("a pair");
+        assert_eq!(name.as_str(), "authorization");
+        assert_eq!(value.to_str().expect("text"), "Bearer a=b");
+        for text in ["authorization", "=x", "a b=c", "a=\u{7}"] {
+            assert!(metadata(text).is_err(), "{text}");
+        }
+    }
 }

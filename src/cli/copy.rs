@@ -31,7 +31,7 @@ pub(super) fn run(from: &str, to: &str) -> ExitCode {
     }
     match copied {
         Ok(Ok(moved)) => {
-            println!("{}", summary(moved, started));
+            show!("{}", summary(moved, started));
             ExitCode::SUCCESS
         }
         Ok(Err(error)) => failed(&error),

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 
-use super::Format;
+use super::{Format, WRONG_ARGUMENTS};
 use crate::app;
 use crate::event::payload;
 use crate::operation::{ROUTES, Route};
@@ -12,7 +12,7 @@ use crate::operation::{ROUTES, Route};
 pub(super) fn print(format: Format) {
     match format {
         Format::Table => table(),
-        Format::Json => println!("{}", json()),
+        Format::Json => show!("{}", json()),
     }
 }
 
@@ -49,19 +49,23 @@ fn json() -> String {
 pub(super) fn print_schema(kind: &str) -> ExitCode {
     let Some(schema) = app::event_schema(kind) else {
         eprintln!("interlock: `{kind}` is not an event type; `interlock events` lists all types");
-        return ExitCode::FAILURE;
+        return ExitCode::from(WRONG_ARGUMENTS);
     };
-    println!("{schema:#}");
+    show!("{schema:#}");
     ExitCode::SUCCESS
 }
 
 fn table() {
-    println!(
+    show!(
         "{:<33} {:<33} {:<23} {:<8} {:<6} ROLE",
-        "REQUEST", "RESPONSE", "METHOD", "ANSWERS", "ACCESS"
+        "REQUEST",
+        "RESPONSE",
+        "METHOD",
+        "ANSWERS",
+        "ACCESS"
     );
     for route in ROUTES {
-        println!(
+        show!(
             "{:<33} {:<33} {:<23} {:<8} {:<6} {}",
             route.request.as_str(),
             route.response.as_str(),
@@ -71,5 +75,5 @@ fn table() {
             route.role()
         );
     }
-    println!("\nEvery request may also be sent on startStreaming, and to POST /api/events.");
+    show!("\nEvery request may also be sent on startStreaming, and to POST /api/events.");
 }

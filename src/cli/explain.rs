@@ -120,7 +120,7 @@ struct Step {
 pub(super) fn run(config: &Config, arguments: &Arguments) -> ExitCode {
     match block_on(ask(config, arguments)) {
         Ok(Ok(text)) => {
-            println!("{}", text.trim_end());
+            show!("{}", text.trim_end());
             ExitCode::SUCCESS
         }
         Ok(Err(error)) => failed(&error),

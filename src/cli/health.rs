@@ -37,7 +37,7 @@ pub(super) fn run(config: &Config) -> ExitCode {
     });
     match outcome {
         Ok(Ok(())) => {
-            println!("ready");
+            show!("ready");
             ExitCode::SUCCESS
         }
         Ok(Err(error)) => failed(&error),

@@ -4,11 +4,9 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, ValueEnum};
 
+use super::{WRONG_ARGUMENTS, output};
 use crate::app;
 use crate::help::{Found, plain};
-
-/// The exit code of a wrong request (`config-and-cli.md` §4).
-const WRONG: u8 = 2;
 
 #[derive(clap::Args)]
 pub(super) struct Arguments {
@@ -52,15 +50,15 @@ pub(super) fn run(arguments: &Arguments) -> ExitCode {
             library.with_references(topic),
             library.describe_topic(topic),
         ),
-        Found::Output(output) => {
-            print!("{}", output.text);
+        Found::Output(action) => {
+            output::print(format_args!("{}", action.text));
             return ExitCode::SUCCESS;
         }
     };
     match form {
-        Form::Json => println!("{described:#}"),
-        Form::Text => print!("{}", plain(&markdown)),
-        Form::Auto | Form::Markdown => print!("{markdown}"),
+        Form::Json => show!("{described:#}"),
+        Form::Text => output::print(format_args!("{}", plain(&markdown))),
+        Form::Auto | Form::Markdown => output::print(format_args!("{markdown}")),
     }
     ExitCode::SUCCESS
 }
@@ -77,12 +75,10 @@ fn of_command(words: &[String], error: &crate::help::Error) -> ExitCode {
     for word in words {
         let Some(below) = found.find_subcommand_mut(word) else {
             eprintln!("interlock: {error}");
-            return ExitCode::from(WRONG);
+            return ExitCode::from(WRONG_ARGUMENTS);
         };
         found = below;
     }
-    match found.print_long_help() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(_) => ExitCode::FAILURE,
-    }
+    output::check(found.print_long_help());
+    ExitCode::SUCCESS
 }

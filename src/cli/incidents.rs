@@ -123,7 +123,7 @@ async fn list(config: &Config, asked: &List) -> Result<(), Error> {
         let kind = EventType::IncidentsGetRequest;
         let (answer, text) = ask(config, &asked.target, kind, payload).await?;
         match asked.format {
-            Format::Json => println!("{text}"),
+            Format::Json => show!("{text}"),
             Format::Table => table(&answer.items, is_first),
         }
         is_first = false;
@@ -137,7 +137,7 @@ async fn list(config: &Config, asked: &List) -> Result<(), Error> {
 async fn close(config: &Config, named: &Named, kind: EventType, done: &str) -> Result<(), Error> {
     let payload = |object: Object| object.text("incidentId", &named.incident);
     ask(config, &named.target, kind, payload).await?;
-    println!("Incident {} {done}", named.incident);
+    show!("Incident {} {done}", named.incident);
     Ok(())
 }
 
@@ -169,14 +169,19 @@ async fn ask(
 
 fn table(incidents: &[Incident], has_head: bool) {
     if has_head {
-        println!(
+        show!(
             "{:<36} {:<9} {:<36} {:<24} {:>5} {:<27} REASON",
-            "INCIDENT", "KIND", "RUN OR ENTITY", "NAME", "TRIES", "SINCE"
+            "INCIDENT",
+            "KIND",
+            "RUN OR ENTITY",
+            "NAME",
+            "TRIES",
+            "SINCE"
         );
     }
     for incident in incidents {
         let subject = incident.run_id.as_ref().or(incident.entity_id.as_ref());
-        println!(
+        show!(
             "{:<36} {:<9} {:<36} {:<24} {:>5} {:<27} {}",
             incident.id,
             incident.kind,

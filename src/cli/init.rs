@@ -31,7 +31,7 @@ enum Error {
 pub(super) fn run(force: bool) -> ExitCode {
     match init(force) {
         Ok(text) => {
-            println!("{text}");
+            show!("{text}");
             ExitCode::SUCCESS
         }
         Err(error) => failed(&error),

@@ -80,7 +80,7 @@ async fn listed(service: Service<'_>) -> Result<(), Error> {
     let mut table = Table::new(["MACHINE", "BUNDLE", "INITIAL", "STATES"]);
     for item in &items {
         if service.is_json() {
-            println!("{item}");
+            show!("{item}");
             continue;
         }
         let listed: Listed = client::read(item.get())?;
@@ -88,7 +88,7 @@ async fn listed(service: Service<'_>) -> Result<(), Error> {
         table.row([listed.machine, listed.bundle, listed.initial, states]);
     }
     if !service.is_json() {
-        println!("{table}");
+        show!("{table}");
     }
     Ok(())
 }
@@ -106,7 +106,7 @@ async fn fire(service: Service<'_>, given: &Fire) -> Result<(), Error> {
     };
     let answer = service.ask("MachineTransition", request).await?;
     if service.is_json() {
-        println!("{answer}");
+        show!("{answer}");
         return Ok(());
     }
     let fired: Fired = client::read(&answer)?;
@@ -115,6 +115,6 @@ async fn fire(service: Service<'_>, given: &Fire) -> Result<(), Error> {
         previous_state,
         current_state,
     } = fired;
-    println!("{entity_id}: {previous_state} -> {current_state}");
+    show!("{entity_id}: {previous_state} -> {current_state}");
     Ok(())
 }

@@ -154,9 +154,9 @@ async fn create(service: Service<'_>, file: &str) -> Result<(), Error> {
     let request = |object| service.in_namespace(object).raw("document", document.get());
     let answer = service.ask("ManagerCreate", request).await?;
     if service.is_json() {
-        println!("{answer}");
+        show!("{answer}");
     } else {
-        println!("{}", client::read::<Created>(&answer)?.manager);
+        show!("{}", client::read::<Created>(&answer)?.manager);
     }
     Ok(())
 }
@@ -167,7 +167,7 @@ async fn list(service: Service<'_>, status: Option<&str>) -> Result<(), Error> {
     let mut table = Table::new(["MANAGER", "NAME", "STATUS", "WORKERS"]);
     for item in items {
         if service.is_json() {
-            println!("{item}");
+            show!("{item}");
             continue;
         }
         let mut listed: Listed = client::read(item.get())?;
@@ -183,7 +183,7 @@ async fn list(service: Service<'_>, status: Option<&str>) -> Result<(), Error> {
         ]);
     }
     if !service.is_json() {
-        println!("{table}");
+        show!("{table}");
     }
     Ok(())
 }
@@ -192,9 +192,9 @@ async fn show(service: Service<'_>, manager: &str) -> Result<(), Error> {
     let request = |object: Object| service.in_namespace(object).text("manager", manager);
     let answer = service.ask("ManagerGet", request).await?;
     if service.is_json() {
-        println!("{answer}");
+        show!("{answer}");
     } else {
-        println!("{}", client::read::<Shown<'_>>(&answer)?.document);
+        show!("{}", client::read::<Shown<'_>>(&answer)?.document);
     }
     Ok(())
 }
@@ -203,20 +203,20 @@ async fn tick(service: Service<'_>, payload: Option<&Json>) -> Result<(), Error>
     let request = |object| maybe_json(service.in_namespace(object), "payload", payload);
     let answer = service.ask("ManagerTick", request).await?;
     if service.is_json() {
-        println!("{answer}");
+        show!("{answer}");
         return Ok(());
     }
     let ticked: Ticked = client::read(&answer)?;
     for one in ticked.processed {
         match (one.status, one.error) {
-            (_, Some(error)) => println!("{}: {error}", one.manager),
-            (status, None) => println!("{}: {}", one.manager, status.unwrap_or_default()),
+            (_, Some(error)) => show!("{}: {error}", one.manager),
+            (status, None) => show!("{}: {}", one.manager, status.unwrap_or_default()),
         }
         for item in one.started {
             let worker = item.worker.map(|order| order.to_string());
             let worker = worker.unwrap_or_else(|| "-".to_owned());
             let work = item.run_id.or(item.task_id).unwrap_or_default();
-            println!("  started item {} of worker {worker}: {work}", item.item);
+            show!("  started item {} of worker {worker}: {work}", item.item);
         }
     }
     Ok(())
@@ -234,14 +234,14 @@ fn control(named: &Named, change: &str, worker: Option<&str>, item: Option<&str>
         };
         let answer = service.ask("ManagerControl", request).await?;
         if service.is_json() {
-            println!("{answer}");
+            show!("{answer}");
             return Ok(());
         }
         let controlled: Controlled = client::read(&answer)?;
-        println!("{}: {}", named.manager, controlled.status);
+        show!("{}: {}", named.manager, controlled.status);
         if change == "reset" {
             let count = controlled.changed.len();
-            println!("{count} item{} reset", if count == 1 { "" } else { "s" });
+            show!("{count} item{} reset", if count == 1 { "" } else { "s" });
         }
         Ok(())
     })

@@ -86,19 +86,24 @@ async fn list(config: &Config, arguments: &Arguments) -> Result<(), Error> {
         return Err(Error::Refused(refusal.message));
     }
     match arguments.format {
-        Format::Json => println!("{answer}"),
+        Format::Json => show!("{answer}"),
         Format::Table => table(&listed.members),
     }
     Ok(())
 }
 
 fn table(members: &[Connected]) {
-    println!(
+    show!(
         "{:<36} {:<27} {:<27} {:>6} {:>8} {:>6} TAGS",
-        "MEMBER", "JOINED", "LAST SEEN", "OUT", "SERVED", "FAILED"
+        "MEMBER",
+        "JOINED",
+        "LAST SEEN",
+        "OUT",
+        "SERVED",
+        "FAILED"
     );
     for member in members {
-        println!(
+        show!(
             "{:<36} {:<27} {:<27} {:>6} {:>8} {:>6} {}",
             member.member_id,
             member.joined_at,

@@ -3,11 +3,11 @@
 //! May use: [`crate::id`], [`crate::clock`], [`crate::telemetry`], [`crate::workflow`], [`crate::storage`],
 //! [`crate::event`], [`crate::operation`], [`crate::help`], [`crate::app`], [`crate::dialect`].
 //! The only place that prints.
-#![expect(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a command line prints"
-)]
+#![expect(clippy::print_stderr, reason = "a command line prints")]
+
+// First, because the others print with its macro.
+#[macro_use]
+mod output;
 
 mod backup;
 mod bundle;
@@ -28,13 +28,13 @@ mod managers;
 mod members;
 mod model;
 mod nodes;
-mod output;
 mod remote;
 mod saga;
 mod workflow;
 
 use std::{
     ffi::OsString,
+    io::{self, Write as _},
     path::{Path, PathBuf},
     process::ExitCode,
     sync::{
@@ -71,6 +71,9 @@ struct Arguments {
     version: bool,
 }
 
+/// The exit code of wrong arguments (`config-and-cli.md` §4); the parser of arguments has the same.
+const WRONG_ARGUMENTS: u8 = 2;
+
 const EXAMPLES: &str = "\
 Examples:
   interlock                                     start the service (REST 8080, gRPC 9090)
@@ -87,9 +90,10 @@ Examples:
   interlock health && echo ready
 
 Topics: getting-started, tutorial, models, unique-keys, entities, idempotency, workflows, criteria,
-processors, timers, flo-documents, runs, sagas, connectors, actions, topics, files, managers,
-members, transactions, search, indexes, statistics, history, changes, explain, messages, cloudevents, grpc, rest, openapi,
-errors, config, cli, console, operators, postgres, security, attacks, reference, benchmark, contributing, design.
+processors, timers, flo-documents, definitions, runs, sagas, connectors, actions, topics, files,
+managers, members, transactions, search, indexes, statistics, history, changes, explain, messages,
+cloudevents, grpc, rest, openapi, errors, config, cli, console, operators, postgres, security,
+attacks, reference, benchmark, contributing, design.
 `interlock help` lists them, `interlock help <topic>` prints one.
 
 Settings are read from the environment and from .env files; `interlock help config` lists them.";
@@ -262,7 +266,7 @@ Topics: interlock help changes.")]
     )]
     Migrate {
         /// How long it may take.
-        #[arg(long, default_value = "5m", value_parser = humantime::parse_duration)]
+        #[arg(long, default_value = "5m", value_parser = duration)]
         timeout: Duration,
     },
     /// Copy the database into a file, also while the service runs.
@@ -274,13 +278,16 @@ Examples:
 The copy is the database as of one instant, in one file. Writes are not held up; until the copy is
 done, the log beside the database grows. A file of that name must not exist.
 
+The file <database>.key, which encrypts the variables of bundles, is not part of it: keep a copy of
+that file in another place.
+
 Topics: interlock help operators.")]
     Backup {
         /// The file to write.
         #[arg(value_name = "FILE")]
         to: PathBuf,
     },
-    /// Put a backup in the place of the database, while the service is stopped.
+    /// Replace the database with a backup, while the service is stopped.
     #[command(after_help = "\
 Examples:
   interlock restore /backups/interlock-2026-11-23.db
@@ -288,6 +295,9 @@ Examples:
 
 The backup is checked first, and stays as it is. With --replace the database that is there is kept
 under another name, which is printed.
+
+The file <database>.key, which encrypts the variables of bundles, is not part of a backup: copy it
+beside the database if it is not there.
 
 Topics: interlock help operators.")]
     Restore {
@@ -346,6 +356,10 @@ enum Format {
     Json,
 }
 
+fn duration(text: &str) -> Result<Duration, String> {
+    humantime::parse_duration(text).map_err(|_| "not a duration like `5m` or `90s`".to_owned())
+}
+
 fn version() -> String {
     format!(
         "{} (commit {}, built {})",
@@ -362,7 +376,7 @@ static ENDS_WITH_THE_READER: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::defa
 /// continues: it notices lost connections where it writes to them.
 fn end_with_the_reader() {
     ENDS_WITH_THE_READER.store(true, Ordering::Relaxed);
-    // Without it, printing would panic; there is no other harm.
+    // Without it, the command ends when it notices that it cannot print; there is no other harm.
     let _ = signal_hook::flag::register_conditional_default(
         signal_hook::consts::SIGPIPE,
         Arc::clone(&ENDS_WITH_THE_READER),
@@ -392,11 +406,15 @@ fn with_the_reader<T>(print: impl FnOnce() -> T) -> T {
     printed
 }
 
-/// The words of the command line. The program called as `flo` is `interlock flo` (`runs.md` §4.1).
+/// The words of the command line. The program called as `flo` is `interlock flo` (`runs.md` §4.1);
+/// its version is that of the program.
 fn words(given: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut words: Vec<_> = given.collect();
     let name = words.first().map(Path::new).and_then(Path::file_stem);
-    if name.is_some_and(|name| name == "flo") {
+    let is_version = words
+        .get(1)
+        .is_some_and(|word| word == "--version" || word == "-v");
+    if name.is_some_and(|name| name == "flo") && !is_version {
         words.splice(..1, ["interlock".into(), "flo".into()]);
     }
     words
@@ -412,9 +430,14 @@ pub fn run() -> ExitCode {
             .command
             .unwrap_or(Command::Serve { definitions: None })
     };
-    if !matches!(command, Command::Serve { .. }) {
-        end_with_the_reader();
+    if matches!(command, Command::Serve { .. }) {
+        return execute(command);
     }
+    end_with_the_reader();
+    output::finish(execute(command))
+}
+
+fn execute(command: Command) -> ExitCode {
     match command {
         Command::Serve { definitions } => with_settings(|config| serve(config, definitions)),
         Command::Apply(given) => bundle::apply(&given),
@@ -448,7 +471,7 @@ pub fn run() -> ExitCode {
         Command::Copy { from, to } => copy::run(&from, &to),
         Command::Help(arguments) => help::run(&arguments),
         Command::Version => {
-            println!("interlock {}", version());
+            show!("interlock {}", version());
             ExitCode::SUCCESS
         }
     }
@@ -501,7 +524,7 @@ fn migrate(config: &Config, timeout: Duration) -> ExitCode {
         block_on(async { tokio::time::timeout(timeout, Storage::migrate(&config.storage)).await });
     match outcome {
         Ok(Ok(Ok(()))) => {
-            println!("the database is up to date");
+            show!("the database is up to date");
             ExitCode::SUCCESS
         }
         Ok(Ok(Err(error))) => failed(&error),
@@ -514,7 +537,7 @@ fn migrate(config: &Config, timeout: Duration) -> ExitCode {
 }
 
 /// Runs a command's future on one thread. It is boxed, so that the runtime is compiled once.
-fn block_on<T>(work: impl Future<Output = T>) -> std::io::Result<T> {
+fn block_on<T>(work: impl Future<Output = T>) -> io::Result<T> {
     Ok(tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?
@@ -529,6 +552,7 @@ fn failed(error: &dyn std::error::Error) -> ExitCode {
         text = format!("{text}: {inner}");
         source = inner.source();
     }
-    eprintln!("interlock: {text}");
+    // The file that cannot be written may be that of both outputs: it is no reason to panic.
+    let _ = writeln!(io::stderr(), "interlock: {text}");
     ExitCode::FAILURE
 }

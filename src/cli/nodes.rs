@@ -85,19 +85,24 @@ async fn list(config: &Config, arguments: &Arguments) -> Result<(), Error> {
         return Err(Error::Refused(refusal.message));
     }
     match arguments.format {
-        Format::Json => println!("{answer}"),
+        Format::Json => show!("{answer}"),
         Format::Table => table(&listed.nodes),
     }
     Ok(())
 }
 
 fn table(nodes: &[Node]) {
-    println!(
+    show!(
         "{:<24} {:<36} {:<12} {:>5} {:>8} {:>10}",
-        "NODE", "ADDRESS", "VERSION", "LIVE", "MEMBERS", "BEAT"
+        "NODE",
+        "ADDRESS",
+        "VERSION",
+        "LIVE",
+        "MEMBERS",
+        "BEAT"
     );
     for node in nodes {
-        println!(
+        show!(
             "{:<24} {:<36} {:<12} {:>5} {:>8} {:>7} ms",
             node.name,
             node.address,

@@ -1,8 +1,58 @@
-//! How answers are printed: findings and tables.
+//! How answers are printed: standard output, findings and tables.
 
-use std::fmt::{self, Write as _};
+use std::{
+    fmt::{self, Write as _},
+    io::{self, Write as _},
+    process::ExitCode,
+    sync::OnceLock,
+};
 
 use serde::Deserialize;
+
+/// The first error of standard output.
+static UNWRITTEN: OnceLock<io::Error> = OnceLock::new();
+
+/// Prints a line. Unlike `println!`, it does not panic if the line cannot be written: the command
+/// completes what it has begun, and [`finish`] reports the error.
+macro_rules! show {
+    ($($words:tt)*) => {
+        $crate::cli::output::print(format_args!("{}\n", format_args!($($words)*)))
+    };
+}
+
+/// The same, of text that contains its line breaks.
+pub(in crate::cli) fn print(text: fmt::Arguments<'_>) {
+    if is_writable() {
+        check(io::stdout().write_fmt(text));
+    }
+}
+
+/// Keeps the error, if it is the first one.
+pub(in crate::cli) fn check(written: io::Result<()>) {
+    if let Err(error) = written {
+        // Only the first one says why; those after it may be about what it left behind.
+        let _ = UNWRITTEN.set(error);
+    }
+}
+
+/// Whether everything was written so far; otherwise a command that has no end should end.
+pub(in crate::cli) fn is_writable() -> bool {
+    UNWRITTEN.get().is_none()
+}
+
+/// The exit code of a command that returned this one: 1 if its output could not be written.
+pub(in crate::cli) fn finish(code: ExitCode) -> ExitCode {
+    // Text without a line break at its end is still in memory.
+    check(io::stdout().flush());
+    match UNWRITTEN.get() {
+        Some(error) => super::failed(&Unwritten(error)),
+        None => code,
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the output cannot be written: {0}")]
+struct Unwritten(&'static io::Error);
 
 /// A finding as the service reports it.
 #[derive(Debug, Deserialize)]

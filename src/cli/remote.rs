@@ -91,7 +91,7 @@ pub(in crate::cli) enum Error {
     #[error(transparent)]
     Folder(#[from] crate::cli::files::FolderError),
     #[error(
-        "the run {run_id} is {status}; interlock flo workflow history {run_id} shows its steps"
+        "the run {run_id} has status {status}; interlock flo workflow history {run_id} shows its steps"
     )]
     NotCompleted { run_id: String, status: String },
     #[error("cannot read the module {0}; give the path of a binary or text module")]

@@ -125,7 +125,7 @@ async fn start(service: Service<'_>, given: &Start) -> Result<(), Error> {
     };
     let answer = service.ask("RunStart", request).await?;
     if service.is_json() {
-        println!("{answer}");
+        show!("{answer}");
     }
     let Started { run_id, run } = client::read(&answer)?;
     let status = match &run {
@@ -136,8 +136,8 @@ async fn start(service: Service<'_>, given: &Start) -> Result<(), Error> {
     let error = run.as_ref().and_then(|run| run.error.as_ref());
     if !service.is_json() {
         match error {
-            Some(error) => println!("{run_id} {status}: {}", error.message),
-            None => println!("{run_id} {status}"),
+            Some(error) => show!("{run_id} {status}: {}", error.message),
+            None => show!("{run_id} {status}"),
         }
     }
     for NotUndone { step, message } in run.iter().flat_map(|run| &run.compensation_errors) {
@@ -157,7 +157,7 @@ async fn list(service: Service<'_>) -> Result<(), Error> {
     let mut table = Table::new(["SAGA", "VERSION", "ENABLED", "APPLIED"]);
     for item in &items {
         if service.is_json() {
-            println!("{item}");
+            show!("{item}");
             continue;
         }
         let listed: Listed = client::read(item.get())?;
@@ -170,7 +170,7 @@ async fn list(service: Service<'_>) -> Result<(), Error> {
         ]);
     }
     if !service.is_json() {
-        println!("{table}");
+        show!("{table}");
     }
     Ok(())
 }
@@ -179,10 +179,10 @@ async fn show(service: Service<'_>, name: &str) -> Result<(), Error> {
     let request = |object| service.in_namespace(object).text("name", name);
     let answer = service.ask("RunDefinitionGet", request).await?;
     if service.is_json() {
-        println!("{answer}");
+        show!("{answer}");
         return Ok(());
     }
     let defined: Defined = client::read(&answer)?;
-    println!("{}", defined.document.trim_end());
+    show!("{}", defined.document.trim_end());
     Ok(())
 }

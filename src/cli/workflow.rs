@@ -2,7 +2,7 @@
 
 use std::{io::Read as _, process::ExitCode, sync::Arc};
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -11,7 +11,7 @@ use super::{
     client::{self, Target},
     failed,
     model::Model,
-    with_config,
+    output, with_config,
 };
 use crate::app::config::Config;
 use crate::event::{
@@ -47,9 +47,9 @@ Topics: interlock help workflows, criteria, processors, timers.")]
 }
 
 #[derive(Args)]
+#[command(group = ArgGroup::new("source").args(["file", "model"]).required(true))]
 pub(super) struct Draw {
     /// A JSON file with workflows, or - for standard input.
-    #[arg(required_unless_present = "model", conflicts_with = "model")]
     file: Option<String>,
     /// Draw the workflows of this model of a running service.
     #[arg(long, value_name = "NAME/VERSION")]
@@ -100,7 +100,7 @@ pub(super) fn run(command: &Command) -> ExitCode {
 fn print(drawn: Result<String, Error>) -> ExitCode {
     match drawn {
         Ok(text) => {
-            print!("{text}");
+            output::print(format_args!("{text}"));
             ExitCode::SUCCESS
         }
         Err(error) => failed(&error),

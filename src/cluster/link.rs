@@ -49,7 +49,7 @@ const BYTES_LEAST: usize = 1 << 10;
 /// How many requests of a peer are worked on at once.
 const SERVED_MAX: usize = 16_384;
 
-/// How often a node says that it is there.
+/// How often a node sends a heartbeat.
 const PING: Duration = Duration::from_secs(3);
 
 /// How long a peer may say nothing.

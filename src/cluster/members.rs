@@ -194,7 +194,8 @@ impl Others for Cluster {
             let fitting: Vec<&Elsewhere> = members
                 .iter()
                 .filter(|member| {
-                    member.tags.satisfy(wanted.tags) && !wanted.gone.contains(&member.id)
+                    member.tags.satisfy_by(wanted.tags, wanted.tag_match)
+                        && !wanted.gone.contains(&member.id)
                 })
                 .collect();
             let (new, tried): (Vec<_>, Vec<_>) = fitting

@@ -70,6 +70,22 @@ pub struct Dispatched {
 pub struct Attempts {
     tried: Vec<MemberId>,
     made: u32,
+    /// Those of the members of the attempts that failed.
+    warnings: Vec<String>,
+}
+
+impl Attempts {
+    /// The call ends with this.
+    fn end(&mut self, outcome: Result<Reply, Failed>, last: Vec<String>) -> Attempted {
+        let mut warnings = std::mem::take(&mut self.warnings);
+        warnings.extend(last);
+        Attempted::Ended(Dispatched {
+            outcome,
+            warnings,
+            member: self.tried.last().copied(),
+            attempts: self.made,
+        })
+    }
 }
 
 /// The result of an attempt.
@@ -137,17 +153,9 @@ impl Members {
         settings: &Settings,
         attempts: &mut Attempts,
     ) -> Attempted {
-        let ended = |outcome, warnings, attempts: &Attempts| {
-            Attempted::Ended(Dispatched {
-                outcome,
-                warnings,
-                member: attempts.tried.last().copied(),
-                attempts: attempts.made,
-            })
-        };
         let Some(_place) = self.place(spec.tenant, settings.out_max) else {
             let limit = settings.out_max;
-            return ended(Err(Failed::TooMany { limit }), Vec::new(), attempts);
+            return attempts.end(Err(Failed::TooMany { limit }), Vec::new());
         };
         let tags = &spec.settings.tags;
         let wait_until = Instant::now() + spec.within(settings.wait_for_member);
@@ -162,12 +170,13 @@ impl Members {
             let wanted = Wanted {
                 tenant: spec.tenant,
                 tags,
+                tag_match: self.tag_match(),
                 tried: &attempts.tried,
                 gone: &gone,
             };
             let Some(chosen) = self.wait_for(wanted, wait_until).await else {
                 let tags = tags.to_string();
-                return ended(Err(Failed::NoMember { tags }), Vec::new(), attempts);
+                return attempts.end(Err(Failed::NoMember { tags }), Vec::new());
             };
             let response_timeout = spec.settings.response_timeout;
             let patience = spec.within(response_timeout.unwrap_or(settings.response_timeout));
@@ -175,7 +184,7 @@ impl Members {
             let (id, answered) = match chosen {
                 Found::Here(member) => {
                     let answered = exchange(&member, request.clone(), patience).await;
-                    if member.has_declined(request.call) && !gone.contains(&member.id) {
+                    if member.has_declined(request.call) {
                         gone.push(member.id);
                         continue;
                     }
@@ -208,20 +217,21 @@ impl Members {
         let answered = settle(answered);
         match answered {
             Ok((reply, warnings)) if spec.work.callee.is_answered_by(&reply) => {
-                ended(Ok(reply), warnings, attempts)
+                attempts.end(Ok(reply), warnings)
             }
             Ok((_, warnings)) => {
                 let message = "the member's response is for another kind of call".to_owned();
-                ended(Err(Failed::Rejected(message)), warnings, attempts)
+                attempts.end(Err(Failed::Rejected(message)), warnings)
             }
             Err(setback)
                 if setback.may_retry
                     && attempts.made < spec.settings.attempts()
                     && !spec.within(RETRY_PAUSE).is_zero() =>
             {
+                attempts.warnings.extend(setback.warnings);
                 Attempted::Again
             }
-            Err(setback) => ended(Err(setback.failed), setback.warnings, attempts),
+            Err(setback) => attempts.end(Err(setback.failed), setback.warnings),
         }
     }
 
@@ -248,7 +258,7 @@ impl Members {
     /// A member of this node, else one of another; one that was tried only if there is no other.
     async fn find(&self, wanted: Wanted<'_>) -> Option<Found> {
         let is_new = |id: MemberId| !wanted.tried.contains(&id);
-        let here = self.choose(wanted.tenant, wanted.tags, wanted.tried);
+        let here = self.choose(wanted);
         let Some(others) = self.others() else {
             return here.map(Found::Here);
         };
@@ -333,7 +343,7 @@ mod tests {
     use super::*;
     use crate::clock::Timestamp;
     use crate::compute::{Membership, Principal};
-    use crate::dispatch::{Attachment, Callee, Tags};
+    use crate::dispatch::{Attachment, Callee, TagMatch, Tags};
     use crate::entity::{Actor, ActorKind};
     use crate::id::EntityId;
 
@@ -476,7 +486,13 @@ mod tests {
         }
         let busy = one.member.expect(CallId::fresh(), EntityId::NIL);
         let chosen = members
-            .choose(&tenant(), &Tags::default(), &[])
+            .choose(Wanted {
+                tenant: &tenant(),
+                tags: &Tags::default(),
+                tag_match: TagMatch::All,
+                tried: &[],
+                gone: &[],
+            })
             .expect("a member");
         assert_eq!(chosen.id, other.id(), "the one with fewer calls out");
         drop(busy);
@@ -564,5 +580,71 @@ mod tests {
             other.id()
         });
         assert_eq!((called.attempts, called.member), (2, Some(second)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_member_that_declines_is_asked_once_and_its_successor_is_waited_for() {
+        let members = Members::default();
+        let (stopping, mut to_it) = join(&members, "t", "");
+        let (called, successor) = tokio::join!(call(&members, "", RetryPolicy::None), async {
+            let request = to_it.recv().await.expect("a call");
+            assert!(stopping.declined(request.call));
+            tokio::time::sleep(Duration::from_secs(4)).await;
+            let (successor, mut inbox) = join(&members, "t", "");
+            let request = inbox.recv().await.expect("a call");
+            assert!(successor.answered(request.call, yes()));
+            successor.id()
+        });
+        assert!(called.outcome.is_ok());
+        assert_eq!((called.attempts, called.member), (1, Some(successor)));
+        assert!(to_it.try_recv().is_err());
+        let (called, ()) = tokio::join!(call(&members, "", RetryPolicy::None), async {
+            let request = to_it.recv().await.expect("a call");
+            assert!(stopping.declined(request.call));
+        });
+        assert!(matches!(called.outcome, Err(Failed::NoMember { .. })));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_warnings_of_every_attempt_are_kept() {
+        let members = Members::default();
+        let (membership, mut inbox) = join(&members, "t", "");
+        let (called, ()) = tokio::join!(call(&members, "", RetryPolicy::Fixed), async {
+            for (warning, mut response) in
+                [("a", no(Some(true))), ("b", no(Some(true))), ("c", yes())]
+            {
+                response.warnings = vec![warning.to_owned()];
+                let request = inbox.recv().await.expect("a call");
+                membership.answered(request.call, response);
+            }
+        });
+        assert!(called.outcome.is_ok());
+        assert_eq!(called.warnings, ["a", "b", "c"]);
+        let (called, ()) = tokio::join!(call(&members, "", RetryPolicy::Fixed), async {
+            let request = inbox.recv().await.expect("a call");
+            let mut response = no(Some(true));
+            response.warnings = vec!["a".to_owned()];
+            membership.answered(request.call, response);
+            drop(membership);
+        });
+        assert!(matches!(called.outcome, Err(Failed::NoMember { .. })));
+        assert_eq!(called.warnings, ["a"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_tag_suffices_where_any_does() {
+        for (members, is_called) in [(Members::default(), false), (Members::of_any_tag(), true)] {
+            let (membership, mut inbox) = join(&members, "t", "b");
+            let serve = async {
+                if let Some(request) = inbox.recv().await {
+                    membership.answered(request.call, yes());
+                }
+            };
+            let called = tokio::select! {
+                called = call(&members, "a,b", RetryPolicy::None) => called,
+                () = async { serve.await; std::future::pending().await } => unreachable!("it waits"),
+            };
+            assert_eq!(called.outcome.is_ok(), is_called);
+        }
     }
 }

@@ -11,9 +11,9 @@ use std::{
 
 use tokio::sync::{Notify, mpsc, oneshot};
 
-use super::{Others, Request, Response};
+use super::{Others, Request, Response, Wanted};
 use crate::clock::Timestamp;
-use crate::dispatch::Tags;
+use crate::dispatch::{TagMatch, Tags};
 use crate::id::{CallId, EntityId, MemberId, Tenant};
 
 /// How often a stream that ends looks whether its calls are answered.
@@ -28,6 +28,8 @@ pub struct Members(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
+    /// Which members can be called for the tags of a call.
+    tag_match: TagMatch,
     by_tenant: Mutex<HashMap<Tenant, Vec<Arc<Member>>>>,
     joined: Notify,
     /// How many calls each tenant has in flight, if any.
@@ -104,6 +106,14 @@ pub struct Membership {
 }
 
 impl Members {
+    /// The same, but a member that has one of the required tags is called.
+    pub fn of_any_tag() -> Self {
+        Self(Arc::new(Shared {
+            tag_match: TagMatch::Any,
+            ..Shared::default()
+        }))
+    }
+
     /// Adds a member. Calls to it are sent through `outbox`.
     pub fn join(
         &self,
@@ -189,6 +199,10 @@ impl Members {
         let _ = self.0.others.set(others);
     }
 
+    pub(super) fn tag_match(&self) -> TagMatch {
+        self.0.tag_match
+    }
+
     pub(super) fn others(&self) -> Option<&Arc<dyn Others>> {
         self.0.others.get()
     }
@@ -226,24 +240,19 @@ impl Members {
         self.0.joined.notified()
     }
 
-    /// The member of the tenant that has all `required` tags and the fewest calls in flight; one of
-    /// `tried` only if there is no other, and one that is about to leave only then: what it still
-    /// works on may need it.
-    pub(super) fn choose(
-        &self,
-        tenant: &Tenant,
-        required: &Tags,
-        tried: &[MemberId],
-    ) -> Option<Arc<Member>> {
+    /// The member that has the wanted tags and the fewest calls in flight; one that was tried only
+    /// if there is no other, and one that is about to leave only then: what it still works on may
+    /// need it. One that has not begun this call is not asked again.
+    pub(super) fn choose(&self, wanted: Wanted<'_>) -> Option<Arc<Member>> {
         let by_tenant = self.lock();
-        let fitting = by_tenant
-            .get(tenant)?
-            .iter()
-            .filter(|member| member.tags.satisfy(required));
+        let fitting = by_tenant.get(wanted.tenant)?.iter().filter(|member| {
+            member.tags.satisfy_by(wanted.tags, wanted.tag_match)
+                && !wanted.gone.contains(&member.id)
+        });
         let chosen = fitting.min_by_key(|member| {
             (
                 member.is_draining(),
-                tried.contains(&member.id),
+                wanted.tried.contains(&member.id),
                 member.in_flight(),
                 member.last_turn.load(Ordering::Relaxed),
             )

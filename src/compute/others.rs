@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use futures_util::future::BoxFuture;
 
 use super::{Failed, Members, Request, Response, dispatch, member::Member};
-use crate::dispatch::Tags;
+use crate::dispatch::{TagMatch, Tags};
 use crate::id::{MemberId, Tenant};
 
 /// A member that is connected to another node.
@@ -21,9 +21,10 @@ pub struct RemoteMember {
 pub struct Wanted<'a> {
     pub tenant: &'a Tenant,
     pub tags: &'a Tags,
+    pub tag_match: TagMatch,
     /// Only if there is no other.
     pub tried: &'a [MemberId],
-    /// Never: they are not connected any more.
+    /// Never: they are not connected any more, or have not begun this call.
     pub gone: &'a [MemberId],
 }
 
@@ -63,10 +64,17 @@ impl Members {
         if self.is_leaving() {
             return None;
         }
+        let any = Wanted {
+            tenant,
+            tags,
+            tag_match: self.tag_match(),
+            tried: &[],
+            gone: &[],
+        };
         let member = self
             .named(tenant, wanted)
             .filter(|member| !member.is_draining())
-            .or_else(|| self.choose(tenant, tags, &[]));
+            .or_else(|| self.choose(any));
         member.map(Chosen)
     }
 }

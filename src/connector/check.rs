@@ -2,43 +2,56 @@
 
 use url::Host;
 
-use super::{Config, Settings, Trust, database, email, http};
+use super::{Config, Driver, Settings, Trust, database, email, http};
 use crate::id::Tenant;
 use crate::outgoing::{Reach, Tls, is_local_name, is_public};
 
 /// The setting that allows more, as a hint.
 const PRIVATE: &str = "INTERLOCK_CONNECTORS_PRIVATE_NETWORKS=true allows it";
 
+/// What is wrong with a configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wrong {
+    /// A value makes no sense.
+    Value(String),
+    /// The settings do not allow it.
+    Forbidden(String),
+}
+
 pub(super) fn check(
     tenant: &Tenant,
     config: &Config,
     trust: Trust,
     settings: &Settings,
-) -> Result<(), Vec<String>> {
+) -> Result<(), Vec<Wrong>> {
     let mut wrong = Vec::new();
-    let mut note = |result: Result<(), String>| wrong.extend(result.err());
+    let mut note = |result: Result<(), Wrong>| wrong.extend(result.err());
     let reach = settings.reach(trust);
     match config {
         Config::Http(config) => {
-            let url = http::base_url(&config.base_url);
+            let url = http::base_url(&config.base_url).map_err(Wrong::Value);
             note(url.and_then(|url| match url.host() {
                 Some(host) => host_allowed(&host, reach),
                 None => Ok(()),
             }));
-            note(http::headers(config).map(|_| ()));
-            note(authorities(config.tls_ca.as_deref(), trust).map(|_| ()));
+            note(http::headers(config).map(|_| ()).map_err(Wrong::Value));
+            note(authorities_allowed(config.tls_ca.as_deref(), trust));
         }
         Config::Database(config) => {
             if let Some(host) = &config.host {
-                note(parse_host(host).and_then(|host| host_allowed(&host, reach)));
+                note(named_host_allowed(host, reach));
             }
-            note(authorities(config.tls_ca.as_deref(), trust).map(|_| ()));
-            note(database::check(tenant, config, trust, settings));
+            note(authorities_allowed(config.tls_ca.as_deref(), trust));
+            let found = database::check(tenant, config, trust, settings);
+            note(found.map_err(match config.driver {
+                Driver::Sqlite => Wrong::Forbidden,
+                Driver::Postgres | Driver::Mysql => Wrong::Value,
+            }));
         }
         Config::Email(config) => {
-            note(parse_host(&config.host).and_then(|host| host_allowed(&host, reach)));
-            note(authorities(config.tls_ca.as_deref(), trust).map(|_| ()));
-            note(email::check(config));
+            note(named_host_allowed(&config.host, reach));
+            note(authorities_allowed(config.tls_ca.as_deref(), trust));
+            note(email::check(config).map_err(Wrong::Value));
         }
         Config::Rest | Config::Entity | Config::Member => {}
     }
@@ -62,8 +75,13 @@ pub(super) fn parse_host(text: &str) -> Result<Host<&str>, String> {
     }
 }
 
+fn named_host_allowed(text: &str, reach: Reach) -> Result<(), Wrong> {
+    let host = parse_host(text).map_err(Wrong::Value)?;
+    host_allowed(&host, reach)
+}
+
 /// Whether a host may be contacted, as far as its text shows.
-fn host_allowed(host: &Host<&str>, reach: Reach) -> Result<(), String> {
+fn host_allowed(host: &Host<&str>, reach: Reach) -> Result<(), Wrong> {
     if reach == Reach::Everything {
         return Ok(());
     }
@@ -73,11 +91,15 @@ fn host_allowed(host: &Host<&str>, reach: Reach) -> Result<(), String> {
         Host::Ipv6(address) => !is_public((*address).into()),
     };
     if is_private {
-        return Err(format!(
+        return Err(Wrong::Forbidden(format!(
             "`{host}` is on this machine or on a private network ({PRIVATE})"
-        ));
+        )));
     }
     Ok(())
+}
+
+fn authorities_allowed(given: Option<&str>, trust: Trust) -> Result<(), Wrong> {
+    authorities(given, trust).map(|_| ()).map_err(Wrong::Value)
 }
 
 /// The authorities of `tls_ca`: certificates, or a file of the operator's.

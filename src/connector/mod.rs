@@ -35,6 +35,7 @@ use crate::id::Tenant;
 use crate::outgoing::Reach;
 use crate::telemetry::measure::{ConnectorResult, connector_called};
 
+pub use check::Wrong;
 pub use config::{
     Config, Database, DatabaseTls, Driver, Email, Http, HttpAuth, Retry, Secret, SmtpTls,
 };
@@ -301,7 +302,7 @@ impl Connectors {
         config: &Config,
         trust: Trust,
         settings: &Settings,
-    ) -> Result<(), Vec<String>> {
+    ) -> Result<(), Vec<Wrong>> {
         check::check(tenant, config, trust, settings)
     }
 

@@ -11,7 +11,7 @@ use std::{sync::Arc, time::Duration};
 use crate::entity::Document;
 use crate::id::{FunctionName, ProcessorName, StateName, TransitionName};
 
-pub use tags::Tags;
+pub use tags::{TagMatch, Tags};
 pub use trace::Trace;
 
 /// What a member is called for.

@@ -6,6 +6,16 @@ use std::{collections::BTreeSet, fmt};
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Tags(BTreeSet<Box<str>>);
 
+/// Which members can be called for required tags.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum TagMatch {
+    /// Those that have all of them.
+    #[default]
+    All,
+    /// Those that have one of them.
+    Any,
+}
+
 impl Tags {
     /// Parses a list separated by commas or semicolons.
     pub fn parse(list: &str) -> Self {
@@ -15,6 +25,14 @@ impl Tags {
     /// Whether a member with these tags can be called for `required`.
     pub fn satisfy(&self, required: &Self) -> bool {
         required.0.is_subset(&self.0)
+    }
+
+    /// The same by either rule; without required tags any member can be called.
+    pub fn satisfy_by(&self, required: &Self, rule: TagMatch) -> bool {
+        match rule {
+            TagMatch::All => self.satisfy(required),
+            TagMatch::Any => required.0.is_empty() || !required.0.is_disjoint(&self.0),
+        }
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &str> {
@@ -56,6 +74,25 @@ mod tests {
         ] {
             assert_eq!(
                 Tags::parse(declared).satisfy(&Tags::parse(required)),
+                satisfied,
+                "{declared} / {required}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_member_needs_one_required_tag_where_any_suffices() {
+        for (declared, required, satisfied) in [
+            ("a", "a,b", true),
+            ("c; B", " b ,a", true),
+            ("c", "a,b", false),
+            ("", "a", false),
+            ("", "", true),
+            ("c", ",;", true),
+        ] {
+            let (declared, required) = (Tags::parse(declared), Tags::parse(required));
+            assert_eq!(
+                declared.satisfy_by(&required, TagMatch::Any),
                 satisfied,
                 "{declared} / {required}"
             );

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use super::{
     Answered, DispatchError, Error, Run, Step, World,
     arm::plan_timer,
-    record::Entry,
     run::{Asked, Phase},
     step::go,
     timer::plan,
@@ -30,7 +29,8 @@ pub(super) fn absorb(
     let said = match &result {
         Ok(answer) => &answer.warnings[..],
         Err(DispatchError::Rejected { warnings, .. }) => warnings,
-        Err(_) => &[],
+        // Those of earlier attempts.
+        Err(_) => &record.warnings,
     };
     let (kind, name) = (callee.callee.kind(), callee.callee.name());
     warnings.extend(said.iter().map(|text| format!("{kind} {name}: {text}")));
@@ -38,10 +38,10 @@ pub(super) fn absorb(
         Ok(answer) => answer,
         Err(error) if matches!(callee.mode, Some(Mode::AsyncNewTx)) => {
             // Its failure is reported and changes nothing (`workflow-engine.md` §6.2).
-            let failure = Error::of_call(&callee.callee, error).to_string();
+            let failure = Error::of_call(&callee.callee, error).as_warning(&callee.callee);
             warnings.push(failure.clone());
             record.failure = Some(failure);
-            run.note(Entry::Called(record));
+            run.note_call(record, world.now);
             return next_processor(run, phase);
         }
         Err(error) => {
@@ -54,7 +54,7 @@ pub(super) fn absorb(
             );
         }
     };
-    run.note(Entry::Called(record));
+    run.note_call(record, world.now);
     match (asked, answer.reply, &mut phase) {
         (Asked::Processor, Reply::Processed(document), _) => {
             if let Some(document) = document {

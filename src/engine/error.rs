@@ -148,6 +148,14 @@ impl Error {
         }
     }
 
+    /// The failure of a call that changed nothing, as a warning, which names what was called.
+    pub(super) fn as_warning(&self, callee: &Callee) -> String {
+        if matches!(self, Self::Processor { .. } | Self::Function { .. }) {
+            return self.to_string();
+        }
+        format!("{} {}: {self}", callee.kind(), callee.name())
+    }
+
     /// The same failure for a call that was made after a commit: there a disconnected member is a
     /// failure of the processor (`workflow-engine.md` §6.3).
     #[must_use]

@@ -45,6 +45,10 @@ pub struct RunRecord {
     /// When it began, in microseconds since 1970.
     pub at: i64,
     pub entries: Vec<Entry>,
+    /// When each call among the entries ended, in microseconds since 1970. Records of earlier
+    /// releases do not have it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ended: Vec<i64>,
 }
 
 /// What began a run.
@@ -196,7 +200,19 @@ impl RunRecord {
                 expected: expected.chars().take(EXPECTED_CHARS).collect(),
                 actual: stored.transaction.to_string(),
             }],
+            ended: Vec::new(),
         }
+    }
+
+    /// When the calls ended whose entries are kept.
+    fn ended_of(&self, kept: &[Option<Entry>]) -> Vec<i64> {
+        let calls = self.entries.iter().zip(kept);
+        calls
+            .filter(|(entry, _)| matches!(entry, Entry::Called(_)))
+            .zip(&self.ended)
+            .filter(|((_, kept), _)| kept.is_some())
+            .map(|(_, ended)| *ended)
+            .collect()
     }
 }
 
@@ -266,6 +282,7 @@ impl Record {
                     start: run.start,
                     asked: run.asked.clone(),
                     at: run.at,
+                    ended: run.ended_of(&kept),
                     entries: kept.into_iter().flatten().collect(),
                 })
                 .collect(),
@@ -401,6 +418,7 @@ mod tests {
             asked: None,
             at: 1,
             entries,
+            ended: Vec::new(),
         };
         Record::of(vec![run])
     }
@@ -426,5 +444,31 @@ mod tests {
         );
         assert_eq!(cut.decisions + entries.len() as u64, 20_004);
         assert!(entries.len() > 300);
+    }
+
+    #[test]
+    fn a_large_record_keeps_the_times_of_the_calls_that_it_keeps() {
+        let called = |n: i64| {
+            Entry::Called(DispatchRecord {
+                name: format!("p{n}"),
+                failure: Some("x".repeat(100)),
+                ..DispatchRecord::default()
+            })
+        };
+        let run = RunRecord {
+            start: StartKind::Create,
+            asked: None,
+            at: 0,
+            entries: (0..1_000).map(called).collect(),
+            ended: (0..1_000).collect(),
+        };
+        let text = Record::of(vec![run]).encode().expect("some");
+        let stored = Record::decode(&text).expect("readable");
+        let run = &stored.runs[0];
+        assert!((100..1_000).contains(&run.entries.len()));
+        assert_eq!(run.entries.len(), run.ended.len());
+        for (entry, ended) in run.entries.iter().zip(&run.ended) {
+            assert_eq!(*entry, called(*ended));
+        }
     }
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Armed, Limits, Timer, TimerChange, TimerKind,
-    record::{Entry, RunRecord, StartKind},
+    record::{DispatchRecord, Entry, RunRecord, StartKind},
 };
 use crate::clock::Timestamp;
 use crate::condition::{Condition, Facts, FunctionResults, Lifecycle};
@@ -388,6 +388,7 @@ impl Run {
             asked: self.record.asked.clone(),
             at: self.record.at,
             entries: Vec::new(),
+            ended: Vec::new(),
         };
         let mut part = std::mem::replace(&mut self.record, rest);
         part.entries.push(Entry::Parted {
@@ -403,6 +404,8 @@ impl Run {
 
     /// Continues in another transaction, on top of the committed version.
     pub fn enter(&mut self, base: &Image, transaction: TransactionId) {
+        // The rest is later than what was committed before it.
+        self.record.at = self.record.at.max(base.updated.micros());
         self.subject.transaction = transaction;
         self.subject.updated = base.updated;
         self.base = Some(base.document.clone());
@@ -436,6 +439,12 @@ impl Run {
 
     pub(super) fn note(&mut self, entry: Entry) {
         self.record.entries.push(entry);
+    }
+
+    /// Notes a call that has just ended.
+    pub(super) fn note_call(&mut self, call: DispatchRecord, now: Timestamp) {
+        self.record.ended.push(now.micros());
+        self.note(Entry::Called(call));
     }
 
     /// The facts that a condition needs.
@@ -512,5 +521,6 @@ fn record(start: StartKind, asked: Option<&TransitionName>, at: Timestamp) -> Ru
         asked: asked.map(ToString::to_string),
         at: at.micros(),
         entries: Vec::new(),
+        ended: Vec::new(),
     }
 }

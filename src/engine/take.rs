@@ -72,11 +72,12 @@ pub(super) fn take(
             delay,
             timeout,
         } => {
-            run.note(Entry::Called(DispatchRecord {
+            let record = DispatchRecord {
                 name: next.name.to_string(),
                 mode: Some(SCHEDULED.to_owned()),
                 ..DispatchRecord::default()
-            }));
+            };
+            run.note_call(record, world.now);
             run.pending.push(Timer {
                 kind: TimerKind::Processor,
                 state: taken.next.clone(),

@@ -158,7 +158,7 @@ const REFERENCE: [(&str, &str, &str); 4] = [
     (
         "metrics",
         "Metrics",
-        "Every metric of `/metrics` on the admin port, beside those of the process (`process_…`). `operators` explains monitoring.",
+        "Every metric of `/metrics` on the admin port, in addition to those of the process (`process_…`). `operators` explains monitoring.",
     ),
 ];
 

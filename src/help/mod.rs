@@ -93,8 +93,14 @@ pub enum Found<'a> {
 pub enum Error {
     #[error("`{0}` is not a valid topic name: use letters, digits, `-` and `_`")]
     Name(String),
-    #[error("there is no topic `{asked}`; did you mean `{nearest}`?")]
-    Unknown { asked: String, nearest: String },
+    #[error("there is no topic `{asked}`; {}", .meant.as_ref().map_or_else(
+        || "`interlock help` lists all topics".to_owned(),
+        |meant| format!("did you mean `{meant}`?"),
+    ))]
+    Unknown {
+        asked: String,
+        meant: Option<String>,
+    },
 }
 
 impl Library {
@@ -149,16 +155,30 @@ impl Library {
 
     fn unknown(&self, names: &[&str]) -> Error {
         let asked = names.join(".");
-        let lower = asked.to_ascii_lowercase();
-        let nearest = self
-            .topics()
-            .iter()
-            .map(Topic::name)
-            .min_by_key(|name| strsim::levenshtein(&lower, &name.to_ascii_lowercase()));
-        Error::Unknown {
-            asked,
-            nearest: nearest.unwrap_or_default(),
-        }
+        let meant = self.meant(&asked.to_ascii_lowercase());
+        Error::Unknown { asked, meant }
+    }
+
+    /// The topic, or the output of one, that was probably meant.
+    fn meant(&self, asked: &str) -> Option<String> {
+        let topics = || self.topics().iter();
+        let outputs = topics().flat_map(|topic| {
+            let of_topic = move |action| format!("{}.{action}", topic.name());
+            topic.actions.iter().map(of_topic)
+        });
+        let names: Vec<_> = topics().map(Topic::name).chain(outputs).collect();
+        let is_last = |name: &&String| {
+            name.rsplit('.')
+                .next()
+                .is_some_and(|last| last.eq_ignore_ascii_case(asked))
+        };
+        let distance = |name: &&String| strsim::levenshtein(asked, &name.to_ascii_lowercase());
+        // A mostly different name is not suggested.
+        let nearest = || {
+            let nearest = names.iter().min_by_key(distance);
+            nearest.filter(|name| distance(name) <= asked.len() / 3)
+        };
+        names.iter().find(is_last).or_else(nearest).cloned()
     }
 
     /// All topics as JSON (`rest.md` §8).

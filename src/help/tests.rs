@@ -44,6 +44,15 @@ fn every_topic_has_what_a_reader_needs_and_is_found_by_dots_and_slashes() {
 }
 
 #[test]
+fn only_the_roadmap_names_what_does_not_exist() {
+    for topic in library().topics() {
+        let name = topic.name();
+        let is_roadmap = name == "design.roadmap";
+        assert!(is_roadmap || !topic.body.contains("planned"), "{name}");
+    }
+}
+
+#[test]
 fn every_topic_is_led_to_by_another() {
     let library = library();
     for topic in library
@@ -122,6 +131,21 @@ fn a_name_that_is_unknown_is_answered_with_the_nearest() {
         asked("workflow"),
         "there is no topic `workflow`; did you mean `workflows`?"
     );
+    for (name, meant) in [
+        ("settings", "reference.settings"),
+        ("Metrics", "reference.metrics"),
+        ("schema-version", "workflows.schema-version"),
+        ("EntityGetRequest", "cloudevents.EntityGetRequest"),
+        ("getting-start", "getting-started"),
+        ("model", "models"),
+    ] {
+        let expected = format!("there is no topic `{name}`; did you mean `{meant}`?");
+        assert_eq!(asked(name), expected);
+    }
+    for name in ["tls", "nope", "something-else"] {
+        let expected = format!("there is no topic `{name}`; `interlock help` lists all topics");
+        assert_eq!(asked(name), expected);
+    }
     assert!(asked("a b").contains("letters"));
     assert!(matches!(library.find(""), Ok(Found::Everything)));
 }

@@ -104,7 +104,8 @@ pub struct Context {
 
 impl Context {
     /// The context of one event. The token of the event itself comes before one that came with
-    /// the whole call.
+    /// the whole call. A token that is empty or not a text is not the same as none: it is rejected,
+    /// because what it is sent with is meant to be part of a transaction.
     pub fn new(
         services: &Services,
         login: Login,
@@ -116,11 +117,10 @@ impl Context {
             services: services.clone(),
             login,
             request: (*event.id).into(),
-            token: event
-                .attribute(TOKEN_ATTRIBUTE)
-                .or(token)
-                .filter(|token| !token.is_empty())
-                .map(Into::into),
+            token: match event.attributes.get(TOKEN_ATTRIBUTE) {
+                Some(value) => Some(value.text().unwrap_or_default().into()),
+                None => token.map(Into::into),
+            },
             trace: event.trace(),
             cancel,
             promised: None,

@@ -8,7 +8,10 @@ use crate::event::{
 };
 use crate::id::EntityId;
 
-pub(super) struct DeleteEntity(EntityId);
+pub(super) struct DeleteEntity {
+    id: EntityId,
+    if_match: Option<Box<str>>,
+}
 
 impl Operation for DeleteEntity {
     type Payload = entity::Delete;
@@ -22,18 +25,26 @@ impl Operation for DeleteEntity {
 
     fn parse(payload: &str) -> Result<Self, Failure> {
         let request: entity::Delete = payload::decode(payload)?;
-        entity::entity_id(&request.entity_id).map(Self)
+        Ok(Self {
+            id: entity::entity_id(&request.entity_id)?,
+            if_match: entity::expected_version(request.if_match),
+        })
     }
 
     async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let mut session = cx.session().await?;
         let deleted = cx
             .runtime()
-            .delete(&mut session, self.0, &cx.initiator())
+            .delete(
+                &mut session,
+                self.id,
+                self.if_match.as_deref(),
+                &cx.initiator(),
+            )
             .await?;
         let transaction = session.entry();
         let answer = entity::Deleted {
-            entity_id: AsText(self.0),
+            entity_id: AsText(self.id),
             model: deleted.model.into(),
             transaction_id: AsText(transaction),
         };

@@ -15,6 +15,7 @@ use crate::runtime::{Content, Update};
 pub(super) struct TransitionEntity {
     id: EntityId,
     transition: TransitionName,
+    if_match: Option<Box<str>>,
 }
 
 impl Operation for TransitionEntity {
@@ -31,6 +32,7 @@ impl Operation for TransitionEntity {
         Ok(Self {
             id: entity::entity_id(&request.entity_id)?,
             transition: request.transition.into(),
+            if_match: entity::expected_version(request.if_match),
         })
     }
 
@@ -47,11 +49,11 @@ impl Operation for TransitionEntity {
             id: self.id,
             content: Content::Kept,
             transition: Some(self.transition),
-            if_match: None,
+            if_match: self.if_match,
         };
         let updated = cx
             .runtime()
-            .update(&mut session, update, &cx.initiator())
+            .update_alone(&mut session, update, &cx.initiator())
             .await?;
         let now = session.unit()?.peek(self.id).await?;
         let now = now.ok_or_else(|| Failure::new(Code::EntityNotFound, "entity not found"))?;

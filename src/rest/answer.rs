@@ -118,7 +118,7 @@ impl Answered {
 /// A page of size 0 is asked for as one of size 1, of which nothing is shown: events know no
 /// empty page.
 fn page_of(parts: &Parts) -> usize {
-    if parts.query("pageSize") == Some("0") {
+    if matches!(parts.query_as::<i32>("pageSize", "a number"), Ok(Some(0))) {
         0
     } else {
         usize::MAX

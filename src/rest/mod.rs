@@ -38,7 +38,7 @@ use axum::{
     routing::{MethodFilter, MethodRouter, get},
 };
 use http_body::Body as _;
-use http_body_util::{BodyExt as _, Limited};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use tokio_util::sync::CancellationToken;
 
 use crate::auth::{Authenticator, Login};
@@ -319,11 +319,9 @@ pub struct BodyTooSlow {
     pub bytes_per_second: u32,
 }
 
-impl BodyTooSlow {
-    fn caused(error: &(dyn std::error::Error + 'static)) -> bool {
-        std::iter::successors(Some(error), |error| error.source())
-            .any(<dyn std::error::Error + 'static>::is::<Self>)
-    }
+fn is_caused_by<E: std::error::Error + 'static>(error: &(dyn std::error::Error + 'static)) -> bool {
+    std::iter::successors(Some(error), |error| error.source())
+        .any(<dyn std::error::Error + 'static>::is::<E>)
 }
 
 /// The body, whole; one that is too large could not be read (`errors.md` §1).
@@ -363,9 +361,12 @@ async fn read_body(body: Body, limit: Limit, hold: &Hold) -> Result<Bytes, Failu
 }
 
 fn unreadable(error: &(dyn std::error::Error + 'static), limit: Limit) -> Failure {
-    if BodyTooSlow::caused(error) {
+    if is_caused_by::<BodyTooSlow>(error) {
         return Failure::malformed(format!("failed to read body: {error}"))
             .as_known(Code::BadRequest, StatusCode::REQUEST_TIMEOUT);
+    }
+    if !is_caused_by::<LengthLimitError>(error) {
+        return Failure::malformed(format!("failed to read body: {error}"));
     }
     Failure::malformed(format!(
         "failed to read body: {error}; {} bytes are allowed",

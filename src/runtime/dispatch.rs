@@ -8,7 +8,7 @@ use std::{
 use tracing::{Instrument as _, Span, info_span, warn};
 
 use super::{
-    Error, Initiator, Runtime, Session,
+    Initiator, Runtime, Session,
     anchor::{Anchor, Origin},
     drive::Stopped,
     machines::machine_called,
@@ -170,7 +170,8 @@ impl Runtime {
             let called = self.dispatch_alone(&spec).await;
             session.take_slot().await;
             let answered = answered(call, called, began);
-            self.resume_with(session, run, anchor, &answered).await?;
+            self.resume_with(session, run, call, anchor, &answered)
+                .await?;
             answered
         };
         Ok(answered)
@@ -182,14 +183,24 @@ impl Runtime {
         &self,
         session: &mut Session,
         run: &mut Run,
+        call: &Dispatch,
         anchor: &mut Anchor,
         answered: &Answered,
     ) -> Result<(), Stopped> {
         let resumed = self.resume_after_commit(session, run, anchor).await;
-        if answered.result.is_err() {
+        let Ok(answer) = &answered.result else {
             return Ok(());
-        }
-        resumed
+        };
+        // The engine does not see the answer of a run that ends here, so its warnings are added.
+        resumed.map_err(|stopped| match stopped {
+            Stopped::Other(failure) => {
+                let (kind, name) = (call.callee.kind(), call.callee.name());
+                let warnings = answer.warnings.iter();
+                let warnings = warnings.map(|text| format!("{kind} {name}: {text}"));
+                Stopped::Other(failure.warned(warnings.collect()))
+            }
+            Stopped::Engine(error) => Stopped::Engine(error),
+        })
     }
 
     /// A call that is first awaited inside the transaction (`workflow-engine.md` §6.6).
@@ -212,18 +223,30 @@ impl Runtime {
         anchor.stage(session, image, None)?;
         let dispatch = DispatchKey::fresh();
         let mut spec = self.spec(run, call, Some(session.id()), dispatch, by);
-        spec.token = Some(self.token(session.ticket(), call));
+        let ticket = session.ticket();
+        spec.token = Some(self.token(ticket, call));
         let mut calling = Box::pin(self.dispatch_alone(&spec));
         let began = Instant::now();
-        session.park();
-        let in_time = tokio::select! {
+        session.park()?;
+        let mut in_time = tokio::select! {
             biased;
             called = &mut calling => Some(called),
             () = tokio::time::sleep(after) => None,
-            () = session.cancelled(by) => return Err(Error::Cancelled.into()),
+            error = session.cancelled(by) => return Err(error.into()),
         };
-        session.take_back().await?;
+        if in_time.is_none() {
+            // The call may end while requests of the member still work in the transaction.
+            in_time = tokio::select! {
+                biased;
+                taken = session.take_back(by, spec.until) => taken.map(|()| None)?,
+                called = &mut calling => Some(called),
+            };
+        }
         if let Some(called) = in_time {
+            if called.outcome.is_err() {
+                session.end_attempt(ticket);
+            }
+            session.take_back(by, spec.until).await?;
             let mut answered = answered(call, called, began);
             take_in_changes(session, id, &sent, &named(call), &mut answered).await?;
             return Ok(answered);
@@ -238,7 +261,8 @@ impl Runtime {
         let called = calling.await;
         session.take_slot().await;
         let answered = answered(call, called, began);
-        self.resume_with(session, run, anchor, &answered).await?;
+        self.resume_with(session, run, call, anchor, &answered)
+            .await?;
         Ok(answered)
     }
 
@@ -296,8 +320,9 @@ impl Runtime {
     }
 
     /// A call whose member may join the unit, which is parked meanwhile. If an attempt is followed
-    /// by another, its writes are rolled back to the mark at which it began, and its token is
-    /// revoked: the member may not know yet that the attempt has failed.
+    /// by another, its writes are rolled back to the mark at which it began. The token of an attempt
+    /// that failed is revoked, because the member may not know it yet, and its requests that are
+    /// still working are cancelled, so that the call does not take longer than it may.
     async fn dispatch_joined(
         &self,
         session: &mut Session,
@@ -311,30 +336,29 @@ impl Runtime {
         loop {
             let ticket = session.ticket();
             spec.token = Some(self.token(ticket, call));
-            session.park();
+            session.park()?;
             let attempt = members.attempt(spec, settings, &mut attempts);
             let attempted = tokio::select! {
                 biased;
                 attempted = attempt.instrument(span(spec)) => attempted,
-                () = session.cancelled(by) => return Err(Error::Cancelled.into()),
+                error = session.cancelled(by) => return Err(error.into()),
             };
-            session.take_back().await?;
+            let has_failed = match &attempted {
+                Attempted::Ended(called) => called.outcome.is_err(),
+                Attempted::Again => true,
+            };
+            if has_failed {
+                session.end_attempt(ticket);
+            }
+            session.take_back(by, spec.until).await?;
             match attempted {
-                Attempted::Ended(called) => {
-                    if called.outcome.is_err() {
-                        session.revoke(ticket);
-                    }
-                    return Ok((called, before));
-                }
-                Attempted::Again => {
-                    session.revoke(ticket);
-                    session.unit()?.roll_back_to(&before);
-                }
+                Attempted::Ended(called) => return Ok((called, before)),
+                Attempted::Again => session.unit()?.roll_back_to(&before),
             }
             session.leave_slot();
             tokio::select! {
                 () = tokio::time::sleep(RETRY_PAUSE) => {}
-                () = session.cancelled(by) => return Err(Error::Cancelled.into()),
+                error = session.cancelled(by) => return Err(error.into()),
             }
         }
     }

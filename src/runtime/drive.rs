@@ -88,7 +88,8 @@ impl Runtime {
                 Box::pin(session.abandon_unfinished()).await;
                 let failure = stopped.failure(self.0.settings.compat).warned(warnings);
                 if !has_committed {
-                    return Err(failure);
+                    // Of a collection, a part of an earlier entity may be stored.
+                    return Err(session.after_part(failure));
                 }
                 let failure = failure.with("entityId", entity.to_string());
                 Err(failure.with("committedTransactionId", began_in.to_string()))
@@ -130,7 +131,7 @@ impl Runtime {
             let step = tokio::select! {
                 biased;
                 step = self.step(&definitions, run, input, warnings) => step.map_err(Stopped::Engine)?,
-                () = session.cancelled(by) => return Err(Error::Cancelled.into()),
+                error = session.cancelled(by) => return Err(error.into()),
             };
             run = step.run;
             input = match step.next {
@@ -209,6 +210,7 @@ impl Runtime {
         unit.put_task(continuation.task(id, self.0.clock.now())?)?;
         let written = session.id();
         session.commit_segment(by).await?;
+        session.has_committed(id, written);
         let base = self.committed(session, id, written).await?;
         let tasks = session.unit()?.tasks(&base).await?;
         let pause = anchor.origin.pause();

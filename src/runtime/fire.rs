@@ -265,6 +265,7 @@ impl Runtime {
                         transition: task.name.to_string(),
                         state: state.to_string(),
                     }],
+                    ended: Vec::new(),
                 };
                 unit.note(&base, record)?;
                 unit.drop_task(&task);

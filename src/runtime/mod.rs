@@ -195,6 +195,11 @@ pub enum Error {
     TransactionNotFound(TransactionId),
     #[error("too many requests are waiting for this transaction; wait for their answers")]
     TransactionBusy,
+    #[error(
+        "calls nest too deeply: {} members wait for requests that they made with their tokens; is a processor called by what it writes itself?",
+        session::NESTED_CALLS_MAX
+    )]
+    NestedTooDeeply,
     #[error("the request was cancelled")]
     Cancelled,
 }
@@ -209,6 +214,7 @@ impl Coded for Error {
             Self::ForeignTransaction => Code::Forbidden,
             Self::TransactionNotFound(_) => Code::TransactionNotFound,
             Self::TransactionBusy => Code::TooManyRequests,
+            Self::NestedTooDeeply => Code::WorkflowFailed,
             Self::Cancelled => Code::Cancelled,
         }
     }
@@ -223,6 +229,7 @@ impl Coded for Error {
             | Self::ForeignTransaction
             | Self::TransactionNotFound(_)
             | Self::TransactionBusy
+            | Self::NestedTooDeeply
             | Self::Cancelled => Properties::new(),
         }
     }
@@ -354,7 +361,7 @@ impl Runtime {
         };
         let ticket = self.0.signer.verify(token, self.0.clock.now())?;
         self.open_for_task(&by.tenant, ticket);
-        Session::join(Arc::clone(&self.0.transactions), &by.tenant, ticket).await
+        Session::join(Arc::clone(&self.0.transactions), by, ticket).await
     }
 }
 

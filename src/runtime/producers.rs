@@ -228,7 +228,7 @@ impl Runtime {
         due
     }
 
-    /// Whether this process looks after a producer: one of those that use the database does.
+    /// Whether this process handles a producer: one of those that use the database does.
     pub(super) fn looks_after(&self, (tenant, key): &Name) -> bool {
         let name: [&str; 3] = [tenant.as_str(), &key.namespace, &key.name];
         self.storage().has_share_of(&name)
@@ -397,7 +397,7 @@ impl Runtime {
     /// Forgets the failures of a producer that was written.
     async fn producer_written(&self, (tenant, key): &Name) {
         if let Err(failure) = self.settle(tenant, &Work::producer(key)).await {
-            warn!(%failure, producer = %key.name, "the failures of a producer could not be forgotten");
+            warn!(%failure, producer = %key.name, "the failure count of a producer could not be reset");
         }
     }
 

@@ -14,11 +14,14 @@ use super::{
     Error, Initiator, runs::Try, token::Ticket, transactions::Transactions, turns::TaskInFlight,
 };
 use crate::error::Failure;
-use crate::id::{EntityId, Tenant, TransactionId};
+use crate::id::{EntityId, TransactionId};
 use crate::storage::{
-    self, Assumption, Attribution, Mark, Once, Storage, StoredOutcome, Task, UnitOfWork,
+    Assumption, Attribution, Mark, Once, Storage, StoredOutcome, Task, UnitOfWork,
 };
 use crate::telemetry::measure::Step;
+
+/// How deep calls may nest whose members call back and so cause the next call.
+pub(super) const NESTED_CALLS_MAX: usize = 32;
 
 /// A request working on its own unit or on one it has joined.
 ///
@@ -58,6 +61,8 @@ struct Owner {
     attempt: Try,
     /// Whether its work is committed at once, and not in segments.
     is_whole: bool,
+    /// The first entity of which a part was committed before the rest, and in which transaction.
+    committed: Option<(EntityId, TransactionId)>,
 }
 
 /// How much of an owner's work is committed.
@@ -86,6 +91,7 @@ impl Owner {
             slot: None,
             attempt: Try::FIRST,
             is_whole: false,
+            committed: None,
         }
     }
 }
@@ -156,15 +162,16 @@ impl Session {
         }
     }
 
-    /// Waits for an open unit, and takes it.
+    /// Waits for an open unit, and takes it. The request is cancelled when the call in which it
+    /// joins fails.
     pub(super) async fn join(
         transactions: Arc<Transactions>,
-        tenant: &Tenant,
+        by: &Initiator,
         ticket: Ticket,
     ) -> Result<Self, Error> {
         let id = ticket.transaction;
         let lease = transactions
-            .ask_to_join(tenant, ticket)?
+            .ask_to_join(&by.tenant, ticket, &by.cancel)?
             .await
             .map_err(|_| Error::TransactionNotFound(id))?;
         let (mut unit, level) = lease.take().ok_or(Error::TransactionNotFound(id))?;
@@ -273,9 +280,36 @@ impl Session {
         }
     }
 
-    /// Ends a request that was cancelled; one that has committed a part is completed.
-    pub(super) async fn cancelled(&self, by: &Initiator) {
+    /// Notes that a part of the work on an entity was committed.
+    pub(super) fn has_committed(&mut self, id: EntityId, transaction: TransactionId) {
+        if let Some(owner) = self.owner() {
+            owner.committed.get_or_insert((id, transaction));
+        }
+    }
+
+    /// The failure of the rest: what was committed stays, and the caller decides.
+    pub(super) fn after_part(&self, failure: Failure) -> Failure {
+        match &self.role {
+            Role::Owner(Owner {
+                committed: Some((entity, transaction)),
+                ..
+            }) => failure
+                .with("entityId", entity.to_string())
+                .with("committedTransactionId", transaction.to_string()),
+            Role::Owner(_) | Role::Guest(_) => failure,
+        }
+    }
+
+    /// Ends a request that was cancelled, with the reason; one that has committed a part is
+    /// completed.
+    pub(super) async fn cancelled(&self, by: &Initiator) -> Error {
         self.cancel_of(by).cancelled().await;
+        match &self.role {
+            Role::Guest(guest) if self.transactions.is_over(self.id, guest.level - 1) => {
+                Error::TransactionNotFound(self.id)
+            }
+            Role::Guest(_) | Role::Owner(_) => Error::Cancelled,
+        }
     }
 
     fn cancel_of(&self, by: &Initiator) -> CancellationToken {
@@ -311,9 +345,12 @@ impl Session {
         }
     }
 
-    /// Revokes the tokens of a failed attempt, and of calls that were made in it.
-    pub(super) fn revoke(&self, ticket: Ticket) {
+    /// Revokes the tokens of a failed attempt and of calls that were made in it, and cancels the
+    /// requests that have joined with them. The attempt's unit has not been taken back yet.
+    pub(super) fn end_attempt(&self, ticket: Ticket) {
         self.transactions.revoke(ticket.transaction, ticket.attempt);
+        self.transactions
+            .end_frames(ticket.transaction, ticket.level);
     }
 
     /// Has everything committed at once, or in segments again; what was before. The work of a
@@ -395,7 +432,13 @@ impl Session {
     }
 
     /// Lets other requests join the unit until it is taken back, and releases the slot.
-    pub(super) fn park(&mut self) {
+    ///
+    /// # Errors
+    /// If too many calls are waiting for callbacks that made calls of their own.
+    pub(super) fn park(&mut self) -> Result<(), Error> {
+        if self.level() >= NESTED_CALLS_MAX {
+            return Err(Error::NestedTooDeeply);
+        }
         self.leave_slot();
         if let Some(unit) = self.unit.take() {
             self.transactions.park(unit);
@@ -403,19 +446,48 @@ impl Session {
                 owner.in_table = true;
             }
         }
+        Ok(())
     }
 
-    /// Takes the unit back, after the requests that have joined it meanwhile.
-    pub(super) async fn take_back(&mut self) -> Result<(), Error> {
-        let gone = || Error::TransactionNotFound(self.id);
-        let lease = self
-            .transactions
-            .ask_back(self.id, self.level())?
-            .await
-            .map_err(|_| gone())?;
-        self.unit = Some(lease.take().ok_or_else(gone)?.0);
+    /// Takes the unit back, after the requests that have joined it meanwhile; those that still work
+    /// at `until` are cancelled. It may be dropped and called again.
+    pub(super) async fn take_back(
+        &mut self,
+        by: &Initiator,
+        until: Option<tokio::time::Instant>,
+    ) -> Result<(), Error> {
+        if self.unit.is_none() {
+            self.unit = Some(self.unit_back(by, until).await?);
+        }
         self.take_slot().await;
         Ok(())
+    }
+
+    async fn unit_back(
+        &self,
+        by: &Initiator,
+        until: Option<tokio::time::Instant>,
+    ) -> Result<Box<UnitOfWork>, Error> {
+        let (id, level) = (self.id, self.level());
+        let gone = || Error::TransactionNotFound(id);
+        let mut lease = self.transactions.ask_back(id, level)?;
+        let time_is_up = async {
+            match until {
+                Some(until) => tokio::time::sleep_until(until).await,
+                None => std::future::pending().await,
+            }
+            // Nothing that is called from here on is in time.
+            self.transactions.revoke(id, self.since);
+            self.transactions.end_frames(id, level);
+            std::future::pending::<()>().await;
+        };
+        let lease = tokio::select! {
+            biased;
+            lease = &mut lease => lease.map_err(|_| gone())?,
+            error = self.cancelled(by) => return Err(error),
+            () = time_is_up => return Err(gone()),
+        };
+        Ok(lease.take().ok_or_else(gone)?.0)
     }
 
     /// From here on a commit fails if the assumption does not hold.
@@ -450,16 +522,16 @@ impl Session {
 
     /// Commits the unit if this session owns it; otherwise its owner commits or drops it.
     pub async fn finish(mut self, cancel: &CancellationToken) -> Result<(), Failure> {
-        let Some(mut unit) = self.unit.take() else {
+        let Some(unit) = self.unit.take() else {
             return Err(Error::TransactionNotFound(self.id).into());
         };
         let owner = match &mut self.role {
             Role::Owner(owner) => owner,
             Role::Guest(guest) => {
-                if let Some(mark) = guest.mark.take() {
-                    unit.release(mark);
+                match guest.mark.take() {
+                    Some(mark) => self.transactions.hand_in(unit, mark)?,
+                    None => self.transactions.put_back(unit),
                 }
-                self.transactions.put_back(unit);
                 return Ok(());
             }
         };
@@ -481,9 +553,10 @@ impl Session {
             (Ok(_), Progress::Nothing) => {}
             (Err(_), _) => Box::pin(self.abandon_unfinished()).await,
         }
-        outcome
-            .map_err(|error: storage::Error| error.into())
-            .map(|_| ())
+        match outcome {
+            Ok(_) => Ok(()),
+            Err(error) => Err(self.after_part(error.into())),
+        }
     }
 }
 

@@ -6,6 +6,9 @@
 //! another frame on top. Only the top frame can be joined, and its owner receives the unit back
 //! when no request that joined in it is still working. So joined requests are serialized, calls
 //! nest, a failing request is rolled back to its mark, and no lock is held across an await.
+//!
+//! A call that fails ends its frame and those above it: requests that joined there are cancelled,
+//! so that the call ends within its own limits, and none of their work is acknowledged.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -17,6 +20,7 @@ use std::{
 };
 
 use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 
 use super::{Error, runs::Plans, token::Ticket};
 use crate::id::{Tenant, TransactionId};
@@ -50,8 +54,10 @@ struct Open {
 
 #[derive(Debug, Default)]
 struct Frame {
-    /// How many requests that joined in this frame are still working.
-    joined: usize,
+    /// Cancels the request that joined in this frame and is still working.
+    guest: Option<CancellationToken>,
+    /// Whether its call has failed: what is still done in it is rolled back.
+    is_over: bool,
     /// Set when the frame's owner has given up: its work is rolled back to the mark.
     abandoned: Option<Mark>,
 }
@@ -59,6 +65,8 @@ struct Frame {
 #[derive(Debug)]
 struct Waiting {
     who: Who,
+    /// Cancels the waiting request once it has joined; nothing for an owner.
+    cancel: Option<CancellationToken>,
     hand_over: oneshot::Sender<Lease>,
 }
 
@@ -166,6 +174,7 @@ impl Transactions {
         self: &Arc<Self>,
         tenant: &Tenant,
         ticket: Ticket,
+        cancel: &CancellationToken,
     ) -> Result<oneshot::Receiver<Lease>, Error> {
         let Ticket {
             transaction: id,
@@ -178,7 +187,8 @@ impl Transactions {
         if entry.waiting.len() >= WAITING_MAX {
             return Err(Error::TransactionBusy);
         }
-        Ok(entry.ask(self, Who::Joining { level, attempt }))
+        let who = Who::Joining { level, attempt };
+        Ok(entry.ask(self, who, Some(cancel.clone())))
     }
 
     /// Requests the unit for the owner of a frame.
@@ -189,18 +199,54 @@ impl Transactions {
     ) -> Result<oneshot::Receiver<Lease>, Error> {
         let mut open = self.lock();
         let entry = open.get_mut(&id).ok_or(Error::TransactionNotFound(id))?;
-        Ok(entry.ask(self, Who::Owner(level)))
+        Ok(entry.ask(self, Who::Owner(level), None))
     }
 
-    /// Returns the unit after a joined request is done.
+    /// Returns the unit after a joined request has succeeded. If the call in which it joined has
+    /// failed meanwhile, its work since `mark` is rolled back, and it has failed, too.
+    pub(super) fn hand_in(
+        self: &Arc<Self>,
+        mut unit: Box<UnitOfWork>,
+        mark: Mark,
+    ) -> Result<(), Error> {
+        let id = unit.id();
+        let mut open = self.lock();
+        let entry = open.get_mut(&id).ok_or(Error::TransactionNotFound(id))?;
+        let is_over = entry.frames.last().is_none_or(|frame| frame.is_over);
+        if is_over {
+            unit.roll_back_to(&mark);
+        }
+        unit.release(mark);
+        entry.put_back(self, unit);
+        if is_over {
+            return Err(Error::TransactionNotFound(id));
+        }
+        Ok(())
+    }
+
+    /// Returns the unit after a joined request has failed, which has rolled back its work.
     pub(super) fn put_back(self: &Arc<Self>, unit: Box<UnitOfWork>) {
         let mut open = self.lock();
         // If the entry is gone, so are the transaction and the unit.
         if let Some(entry) = open.get_mut(&unit.id()) {
-            entry.leave();
-            entry.parked = Some(unit);
-            entry.hand_on(self);
+            entry.put_back(self, unit);
         }
+    }
+
+    /// The call that opened a frame has failed, or has no time left: the requests that joined in
+    /// it, and in frames above it, are cancelled.
+    pub(super) fn end_frames(&self, id: TransactionId, level: usize) {
+        let mut open = self.lock();
+        let guests = open.get_mut(&id).map(|entry| entry.end_frames(level));
+        drop(open);
+        cancel_all(guests.unwrap_or_default());
+    }
+
+    /// Whether the call is over that opened the frame of that number.
+    pub(super) fn is_over(&self, id: TransactionId, level: usize) -> bool {
+        let open = self.lock();
+        let frame = open.get(&id).and_then(|entry| entry.frames.get(level));
+        frame.is_none_or(|frame| frame.is_over)
     }
 
     fn put_back_untaken(self: &Arc<Self>, unit: Box<UnitOfWork>, who: Who) {
@@ -214,19 +260,33 @@ impl Transactions {
     /// The owner of a frame gives up: its work is rolled back to `mark` as soon as no request that
     /// joined in it is working.
     pub(super) fn abandon(self: &Arc<Self>, id: TransactionId, level: usize, mark: Mark) {
+        let mut guests = Vec::new();
         let mut open = self.lock();
         if let Some(entry) = open.get_mut(&id) {
+            guests = entry.end_frames(level);
             if let Some(frame) = entry.frames.get_mut(level) {
                 frame.abandoned = Some(mark);
             }
             entry.hand_on(self);
         }
+        drop(open);
+        cancel_all(guests);
     }
 
-    /// The transaction has ended; waiting requests fail with an unknown transaction.
+    /// The transaction has ended; waiting requests fail with an unknown transaction, and working
+    /// ones are cancelled.
     pub(super) fn close(&self, id: TransactionId) {
         let ended = self.lock().remove(&id);
-        drop(ended);
+        if let Some(mut ended) = ended {
+            cancel_all(ended.end_frames(0));
+        }
+    }
+}
+
+/// Cancels requests. The table is not locked meanwhile, which they need as soon as they wake.
+fn cancel_all(guests: Vec<CancellationToken>) {
+    for guest in guests {
+        guest.cancel();
     }
 }
 
@@ -243,21 +303,58 @@ impl Open {
         {
             return Err(Error::TransactionNotFound(ticket.transaction));
         }
+        if self
+            .frames
+            .get(ticket.level)
+            .is_some_and(|frame| frame.is_over)
+        {
+            return Err(Error::TransactionNotFound(ticket.transaction));
+        }
         Ok(())
     }
 
-    fn ask(&mut self, transactions: &Arc<Transactions>, who: Who) -> oneshot::Receiver<Lease> {
+    fn ask(
+        &mut self,
+        transactions: &Arc<Transactions>,
+        who: Who,
+        cancel: Option<CancellationToken>,
+    ) -> oneshot::Receiver<Lease> {
         let (hand_over, lease) = oneshot::channel();
-        self.waiting.push_back(Waiting { who, hand_over });
+        self.waiting.push_back(Waiting {
+            who,
+            cancel,
+            hand_over,
+        });
         self.hand_on(transactions);
         lease
+    }
+
+    /// Ends the frames from that one on; the requests that work in them. Those that wait to join
+    /// them are rejected.
+    fn end_frames(&mut self, level: usize) -> Vec<CancellationToken> {
+        self.waiting.retain(|waiting| match waiting.who {
+            Who::Joining { level: of, .. } => of < level,
+            Who::Owner(_) => true,
+        });
+        let frames = self.frames.get_mut(level..).unwrap_or_default();
+        let ended = frames.iter_mut().filter_map(|frame| {
+            frame.is_over = true;
+            frame.guest.clone()
+        });
+        ended.collect()
     }
 
     /// A request that joined in the top frame has left.
     fn leave(&mut self) {
         if let Some(frame) = self.frames.last_mut() {
-            frame.joined = frame.joined.saturating_sub(1);
+            frame.guest = None;
         }
+    }
+
+    fn put_back(&mut self, transactions: &Arc<Transactions>, unit: Box<UnitOfWork>) {
+        self.leave();
+        self.parked = Some(unit);
+        self.hand_on(transactions);
     }
 
     /// Hands a free unit to the first request that may have it.
@@ -272,16 +369,21 @@ impl Open {
                 self.parked = Some(unit);
                 return;
             };
-            let Some(Waiting { who, hand_over }) = self.waiting.remove(next) else {
+            let Some(waiting) = self.waiting.remove(next) else {
                 return;
             };
+            let Waiting {
+                who,
+                cancel,
+                hand_over,
+            } = waiting;
             match who {
                 Who::Owner(_) => {
                     self.frames.pop();
                 }
                 Who::Joining { .. } => {
                     if let Some(frame) = self.frames.last_mut() {
-                        frame.joined += 1;
+                        frame.guest = cancel;
                     }
                 }
             }
@@ -312,14 +414,16 @@ impl Open {
     fn may_have(&self, who: Who) -> bool {
         match who {
             Who::Joining { level, .. } => level + 1 == self.frames.len(),
-            Who::Owner(level) => level + 1 == self.frames.len() && self.frames[level].joined == 0,
+            Who::Owner(level) => {
+                level + 1 == self.frames.len() && self.frames[level].guest.is_none()
+            }
         }
     }
 
     /// Rolls back the work of abandoned frames, once the unit is available.
     fn clear_abandoned(&mut self) {
         while let Some(unit) = &mut self.parked {
-            let is_over = |frame: &Frame| frame.joined == 0 && frame.abandoned.is_some();
+            let is_over = |frame: &Frame| frame.guest.is_none() && frame.abandoned.is_some();
             if !self.frames.last().is_some_and(is_over) {
                 return;
             }

@@ -4,7 +4,7 @@
 //! starts the runs, so that an event starts one run, whatever happens in between. Runs are started
 //! in the order of the topic, one unit after another, which keeps what each mode promises.
 //!
-//! Where several processes use one database, one of them looks after each trigger.
+//! Where several processes use one database, one of them handles each trigger.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},

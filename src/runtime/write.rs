@@ -213,11 +213,15 @@ impl Runtime {
         &self,
         session: &mut Session,
         id: EntityId,
+        if_match: Option<&str>,
         by: &Initiator,
     ) -> Result<Deleted, Failure> {
         let by = attribution(session, by)?.map(Arc::new);
         let base = session.unit()?.read(id).await?;
         let base = base.ok_or(Error::EntityNotFound(id))?;
+        if if_match.is_some_and(|expected| *expected != *base.image.transaction.to_string()) {
+            return Err(Error::EntityModified(id).into());
+        }
         let definitions = self.definitions(session, &base.image.model).await?;
         session.unit()?.remove(&definitions, &base, by)?;
         Ok(Deleted {

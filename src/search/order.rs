@@ -65,7 +65,10 @@ impl SortKey {
 
     /// Parses the form of a query parameter: `[@]path[:asc|:desc]`.
     pub fn parse(text: &str) -> Result<Self, OrderError> {
-        let (path, descending) = match text.rsplit_once(':') {
+        // A key in brackets may have a colon.
+        let suffix = text.rsplit_once(':');
+        let suffix = suffix.filter(|(_, suffix)| !suffix.contains(']'));
+        let (path, descending) = match suffix {
             Some((path, "asc")) => (path, false),
             Some((path, "desc")) => (path, true),
             Some((_, other)) => {
@@ -418,6 +421,8 @@ mod tests {
             ("@state:asc", "@state", false),
             ("@transitionForLatestSave", "@previousTransition", false),
             ("IMDB Rating:desc", "$.IMDB Rating", true),
+            ("$['dc:title']", "$.dc:title", false),
+            ("$['dc:title']:desc", "$.dc:title", true),
         ] {
             let key = SortKey::parse(text).expect(text);
             assert_eq!(

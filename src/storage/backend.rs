@@ -20,11 +20,11 @@ use super::{
     port::{
         ActorRow, Batch, ChangeRange, Claim, CommitRow, DatabaseLocation, Definitions, EntityRow,
         Failure, Identity, Index, Indexable, Job, JobRow, KeptUp, Leaving, Link, Listed,
-        ListedTopic, Message, ModelCommit, ModelRow, Newest, OldRun, Ordered, Probe, Reached,
-        Record, RecordHead, RecordHeadPage, RecordKey, RecordKind, RecordOrigin, RecordPage,
-        RecordRow, Recorded, Remembered, RunEvents, RunKey, RunName, RunNameRow, RunsWanted,
-        ScanRequest, Settings, Stored, StoredJob, StoredProducer, StoredRun, Stretch, Task,
-        TaskKey, TaskLine, TaskPage, TenantRow, TopicEvent, TopicHead, TopicKey, TopicPage,
+        ListedTopic, Message, ModelCommit, ModelRow, Newest, OldRun, OldRunsWanted, Ordered, Probe,
+        Reached, Record, RecordHead, RecordHeadPage, RecordKey, RecordKind, RecordOrigin,
+        RecordPage, RecordRow, Recorded, Remembered, RunEvents, RunKey, RunName, RunNameRow,
+        RunsWanted, ScanRequest, Settings, Stored, StoredJob, StoredProducer, StoredRun, Stretch,
+        Task, TaskKey, TaskLine, TaskPage, TenantRow, TopicEvent, TopicHead, TopicKey, TopicPage,
         TopicRow, Upkeep, Version, Written,
     },
     postgres::{self, Postgres},
@@ -245,8 +245,8 @@ reads! {
     runs(tenant: TenantRow, wanted: &RunsWanted, limit: i64) -> Vec<StoredRun>;
     /// How many runs of each tenant have not ended, by status.
     live_runs() -> Vec<(Tenant, u8, u64)>;
-    /// Of the runs that ended before a time, so many of those that ended first.
-    runs_old(before: Timestamp, limit: i64) -> Vec<OldRun>;
+    /// Of the runs that are to be removed, so many of those that ended first.
+    runs_old(wanted: OldRunsWanted, limit: i64) -> Vec<OldRun>;
     /// Some of the events of runs: where each stands, of which run it is, and what it takes.
     old_run_events(runs: &[RunId], limit: i64) -> Vec<(Position, RunId, i64)>;
     /// All runs that wait for entities.

@@ -56,7 +56,7 @@ pub enum Error {
     NulCharacter,
     #[error("the request was cancelled")]
     Cancelled,
-    #[error("position {} is not there yet; the newest is {}", .after.0, .latest.0)]
+    #[error("position {} has not been reached; the newest is {}", .after.0, .latest.0)]
     NotYet { after: Position, latest: Sequence },
     #[error("the storage cannot be used for now; try again later")]
     Unavailable,

@@ -15,6 +15,7 @@ mod models;
 mod outcomes;
 mod processes;
 mod records;
+mod retention;
 mod tasks;
 mod topics;
 mod widening;
@@ -594,6 +595,7 @@ async fn the_decisions_of_a_unit_are_one_record_per_entity() {
         asked: None,
         at,
         entries: Vec::new(),
+        ended: Vec::new(),
     };
     let mut unit = bench.unit();
     let first = image(&unit, &model, 1);

@@ -65,7 +65,7 @@ pub const METRICS: &[Metric] = &[
     metric(OPERATION_DURATION, MetricKind::Histogram, "type", "duration of operations until their answer begins, by event type"),
     metric(OPERATION_FAILURES, MetricKind::Counter, "type, code", "failed operations, by event type and error code"),
     metric(SEARCH_INDEXES, MetricKind::Gauge, "kind", "maintained search indexes"),
-    metric(SCHEDULE_FIRES, MetricKind::Counter, "result", "planned instants of schedules: a run was started (`started`), too many were live (`skipped`), or it is retried (`failed`)"),
+    metric(SCHEDULE_FIRES, MetricKind::Counter, "result", "instants at which a schedule was due: a run was started (`started`), too many were live (`skipped`), or it is retried (`failed`)"),
     metric(ADAPTIVE_INDEXES, MetricKind::Counter, "event", "adaptive indexes that were created, became ready and were removed"),
     metric(HANDSHAKES, MetricKind::Counter, "outcome", "TLS handshakes: `done`, `failed`, `too_slow`, `displaced`"),
     metric(CONNECTIONS, MetricKind::Gauge, "port", "open connections: `rest`, `grpc`, `admin`"),

@@ -256,3 +256,71 @@ async fn a_record_of_many_transitions_is_cut_and_says_so() {
         .await;
     assert_eq!(refused, "VALIDATION_FAILED");
 }
+
+/// A time in a form that sorts.
+fn sortable(item: &Value) -> String {
+    let time = item["utcTime"].as_str().expect("a time");
+    let time = time.trim_end_matches('Z');
+    let (seconds, fraction) = time.split_once('.').unwrap_or((time, ""));
+    format!("{seconds}.{fraction:0<6}")
+}
+
+#[tokio::test]
+async fn the_parts_of_a_run_are_reported_in_order_and_with_their_own_times() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let member = Member::join(&server, &[]).await;
+    drop(member.record(|call| match call.processor() {
+        "one" => Reply::Data(json!({"n": 2})),
+        _ => Reply::Data(json!({"n": 3})),
+    }));
+    let part = |name: &str| {
+        let mut processor = sync_processor(name, json!({}));
+        processor["executionMode"] = json!("COMMIT_BEFORE_DISPATCH");
+        processor
+    };
+    let workflow = processed_by(json!([part("one"), part("two")]));
+    let model = governed_model(&connection, "doc", json!({"n": 1}), workflow).await;
+    let id = create(&connection, &model, json!({"n": 1})).await;
+    let rest = server.rest();
+    let path = format!("/api/audit/entity/{id}?limit=1000");
+    let page = rest.get(&path).await.ok();
+    assert_eq!(
+        names(&page["items"]),
+        [
+            "STATE_MACHINE_START",
+            "WORKFLOW_FOUND",
+            "PAUSE_FOR_PROCESSING",
+            "CREATE",
+            "STATE_PROCESS_RESULT",
+            "UPDATE",
+            "STATE_PROCESS_RESULT",
+            "TRANSITION_MAKE",
+            "STATE_MACHINE_FINISH",
+            "UPDATE"
+        ]
+    );
+    let items = page["items"].as_array().expect("a list");
+    assert!(
+        items.is_sorted_by(|newer, older| sortable(newer) >= sortable(older)),
+        "{items:?}"
+    );
+    let mut machine: Vec<_> = items
+        .iter()
+        .filter(|item| item["auditEventType"] == "StateMachine")
+        .map(sortable)
+        .collect();
+    let count = machine.len();
+    machine.dedup();
+    assert_eq!(machine.len(), count, "{items:?}");
+    let created = items.iter().find(|item| item["changeType"] == "CREATE");
+    let created = created.expect("it was made")["utcTime"].as_str();
+    let created = created.expect("a time");
+    let later = rest.get(&format!("{path}&fromUtcTime={created}")).await;
+    let later = later.ok();
+    assert_eq!(
+        names(&later["items"])[..2],
+        ["CREATE", "STATE_PROCESS_RESULT"]
+    );
+    assert_eq!(later["items"].as_array().expect("a list").len(), 7);
+}

@@ -125,6 +125,19 @@ async fn a_backup_beside_writers_is_the_database_as_of_one_instant() {
 }
 
 #[tokio::test]
+async fn a_backup_names_the_key_that_is_not_part_of_it() {
+    let server = Server::on_disk(&[]);
+    let folder = server.folder();
+    let (first, second) = (folder.join("first.db"), folder.join("second.db"));
+    let (done, reported) = run(&folder, &[], &["backup", text(&first)]).await;
+    assert!(done && !reported.contains(".key"), "{reported}");
+    fs::write(folder.join(format!("{DATABASE}.key")), "a key").expect("writes");
+    let (done, reported) = run(&folder, &[], &["backup", text(&second)]).await;
+    let note = "interlock.db.key, which is not part of the backup";
+    assert!(done && reported.contains(note), "{reported}");
+}
+
+#[tokio::test]
 async fn after_a_restore_no_position_is_given_again() {
     let mut server = Server::on_disk(&[]);
     let connection = server.connect().await;

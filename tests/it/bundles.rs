@@ -413,6 +413,9 @@ async fn bundles_are_for_administrators_of_their_tenant() {
     // With real callers, neither private networks nor files of this machine are theirs.
     let found = refused(&administrator, shop()).await;
     assert_eq!(found, ["S202 a.hcl:2", "S202 a.hcl:7"]);
+    let wrong = "connector \"c\" {\n type = \"http\"\n base_url = \"ftp://a.example\"\n}\n";
+    let wrong = json!({"bundle": "b", "files": [{"path": "a.hcl", "text": wrong}]});
+    assert_eq!(refused(&administrator, wrong).await, ["S103 a.hcl:1"]);
     apply(&administrator, "b", &waiting("s")).await;
     let other = as_of("two", &["ROLE_ADMIN"]).await;
     let failed = other
@@ -528,6 +531,18 @@ async fn the_command_applies_files_with_its_own_environment() {
     let (code, out, _) = run(&["bundle", "delete", "shop"]).await;
     assert_eq!((code, &*out), (Some(0), "Deleted bundle: shop\n"));
     assert_eq!(run(&["bundle", "show", "shop"]).await.0, Some(1));
+}
+
+#[tokio::test]
+async fn a_folder_without_definitions_is_a_warning() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let definitions = folder.path().to_str().expect("UTF-8");
+    let server = Server::with(&[("INTERLOCK_DEFINITIONS", definitions)]);
+    let log = server.log.lock().expect("no panic").join("\n");
+    assert!(
+        log.contains("neither an HCL file nor a step workflow"),
+        "{log}"
+    );
 }
 
 #[tokio::test]

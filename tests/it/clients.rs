@@ -428,7 +428,7 @@ async fn many_that_ask_for_tokens_do_not_keep_others_from_their_work() {
         tokio::spawn(async move { iam::ask(&rest, &name, "secret").await })
     });
     let strangers: Vec<_> = strangers.collect();
-    // All of these have token requests in work beside them, until the last stranger is answered.
+    // All of these have token requests in flight beside them, until the last stranger is answered.
     let mut answers = 0;
     while !strangers.iter().all(tokio::task::JoinHandle::is_finished) {
         iam::bearing(&server, &token).get("/api/account").await.ok();

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::support::{
-    Connection, Member, Server, code, get, locked_model, new_entity, payload_of, request,
+    Connection, Member, Reply, Server, code, get, locked_model, new_entity, payload_of, request,
     sync_processor,
 };
 
@@ -232,5 +232,35 @@ async fn limits_and_deletions_of_all_follow_the_profile() {
         let gone = connection.ok("EntityDeleteAllRequest", long_ago).await;
         assert_eq!(gone["numDeleted"], if is_cyoda { 3 } else { 0 });
         assert_eq!(gone["entityIds"], json!([]));
+    }
+}
+
+#[tokio::test]
+async fn required_tags_follow_the_profile() {
+    for (settings, is_cyoda) in [(vec![], false), (vec![PROFILE], true)] {
+        let settings = [settings, vec![("CYODA_DISPATCH_WAIT_TIMEOUT", "0s")]].concat();
+        let server = Server::with(&settings);
+        let connection = server.connect().await;
+        let model = locked_model(&connection, "doc", json!({"n": 1})).await;
+        let processor = sync_processor("p", json!({"calculationNodesTags": "a,b"}));
+        let definition = json!({"version": "1.1", "name": "w", "initialState": "NEW", "states": {
+            "NEW": {"transitions": [{"name": "GO", "next": "DONE", "manual": false, "processors": [processor]}]}, "DONE": {}}});
+        let imported = import(&connection, &model, "MERGE", json!([definition])).await;
+        assert_eq!(imported["success"], true, "{imported}");
+        let has_none = Member::join(&server, &["c"]).await;
+        let mut calls = has_none.record(|_| Reply::Nothing);
+        let new = new_entity(&model, &json!({"n": 1}));
+        let answer = connection.call("EntityCreateRequest", new.clone()).await;
+        assert_eq!(refusal(&answer), "NO_COMPUTE_MEMBER_FOR_TAG");
+        let has_one = Member::join(&server, &["B"]).await;
+        drop(has_one.record(|_| Reply::Nothing));
+        let answer = connection.call("EntityCreateRequest", new).await;
+        let expected = if is_cyoda {
+            ""
+        } else {
+            "NO_COMPUTE_MEMBER_FOR_TAG"
+        };
+        assert_eq!(refusal(&answer), expected, "{answer}");
+        assert!(calls.try_recv().is_err());
     }
 }

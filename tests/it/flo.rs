@@ -147,4 +147,10 @@ fn the_program_is_the_same_under_the_name_flo() {
         output.status.success() && help.contains("Examples:"),
         "{help}"
     );
+    let output = std::process::Command::new(&link)
+        .arg("--version")
+        .output()
+        .expect("runs");
+    let version = String::from_utf8(output.stdout).expect("text");
+    assert!(version.starts_with("interlock 0."), "{version}");
 }

@@ -143,9 +143,12 @@ fn every_command_is_listed_and_leads_to_topics() {
     let whole = help(&[]);
     let (_, cli, _) = run(&["cli"]);
     let (_, listed, _) = run(&[]);
+    let (_, topics) = whole.split_once("Topics: ").expect("a list");
+    let (topics, _) = topics.split_once('.').expect("its end");
+    let topics: Vec<_> = topics.split(',').map(str::trim).collect();
     for name in listed.lines().filter_map(|line| line.strip_prefix("| `")) {
         let (name, _) = name.split_once('`').expect("an end");
-        assert!(whole.contains(name), "--help lacks the topic {name}");
+        assert!(topics.contains(&name), "--help lacks the topic {name}");
     }
     let (_, commands) = whole.split_once("Commands:\n").expect("a list");
     let (commands, _) = commands.split_once("\n\n").expect("its end");

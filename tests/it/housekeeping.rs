@@ -1,10 +1,15 @@
 //! What operators see and limit of runs: metrics, retention, stored bytes (`runs.md` §9, §11).
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{Connection, PATIENCE, Rest, Server, code};
+use crate::support::{
+    Connection, PATIENCE, Rest, Server,
+    batch::{manager, of_items, put_manager, tick, waits_for_a_signal},
+    code,
+    outside::{Behaviour, Outside},
+};
 
 /// A workflow that waits for a signal, with a time limit.
 fn document(timeout_ms: u32) -> String {
@@ -97,6 +102,20 @@ fn rows(server: &Server) -> [String; 4] {
     ["run", "run_event", "run_key", "task"].map(count)
 }
 
+async fn until_removed(connection: &Connection, run: &str) {
+    let begun = Instant::now();
+    loop {
+        let answer = connection
+            .call("RunGetRequest", json!({"runId": run}))
+            .await;
+        if answer["error"].is_object() {
+            assert_eq!(code(&answer), "RUN_NOT_FOUND");
+            return;
+        }
+        assert!(begun.elapsed() < PATIENCE, "{answer}");
+    }
+}
+
 #[tokio::test]
 async fn ended_runs_are_removed_after_their_time_with_their_histories_and_keys() {
     let mut server = Server::on_disk(&[("INTERLOCK_RUNS_RETENTION", "1s")]);
@@ -116,16 +135,8 @@ async fn ended_runs_are_removed_after_their_time_with_their_histories_and_keys()
     }
     let chosen = start(&connection, json!({"runId": "chosen"})).await;
     signal(&connection, &chosen, json!(1)).await;
-    let begun = Instant::now();
     for id in ended.iter().chain([&chosen]) {
-        loop {
-            let answer = connection.call("RunGetRequest", json!({"runId": id})).await;
-            if answer["error"].is_object() {
-                assert_eq!(code(&answer), "RUN_NOT_FOUND");
-                break;
-            }
-            assert!(begun.elapsed() < PATIENCE, "{answer}");
-        }
+        until_removed(&connection, id).await;
     }
     let listed = connection.ok("RunsGetRequest", json!({})).await;
     assert_eq!(listed["items"].as_array().expect("a list").len(), 1);
@@ -149,6 +160,77 @@ async fn ended_runs_are_removed_after_their_time_with_their_histories_and_keys()
     let connection = server.connect().await;
     let taken = signal(&connection, "mine", json!(1)).await;
     assert_eq!(taken["matched"], true, "{taken}");
+}
+
+#[tokio::test]
+async fn the_run_of_an_item_stays_until_a_tick_has_taken_its_end_over() {
+    let server = Server::with(&[
+        ("INTERLOCK_RUNS_RETENTION", "1s"),
+        ("INTERLOCK_MANAGER_INTERVAL", "0"),
+    ]);
+    let connection = server.connect().await;
+    define(&connection, 3_600_000).await;
+    let work = waits_for_a_signal("org.acme:a");
+    connection.ok("RunDefinitionCreateRequest", work).await;
+    let items = json!([{"status": "to-do", "state_path": "/s/0"}]);
+    put_manager(&connection, "m.json", &of_items("a", &items)).await;
+    let ticked = tick(&connection).await;
+    let run = ticked["processed"][0]["started"][0]["runId"].clone();
+    let run = run.as_str().expect("an id");
+    until_waiting(&connection, run).await;
+    signal(&connection, run, json!(1)).await;
+    // Another that ends later shows that the time of the first is over.
+    let other = start(&connection, json!({})).await;
+    until_waiting(&connection, &other).await;
+    signal(&connection, &other, json!(1)).await;
+    until_removed(&connection, &other).await;
+    let kept = connection.ok("RunGetRequest", json!({"runId": run})).await;
+    assert_eq!(kept["run"]["status"], "completed");
+    tick(&connection).await;
+    let now = manager(&connection, "m.json").await;
+    assert_eq!(now["workers"][0]["items"][0]["status"], "success", "{now}");
+    until_removed(&connection, run).await;
+}
+
+#[tokio::test]
+async fn a_saga_stays_until_the_call_that_is_out_is_answered_and_undone() {
+    let server = Server::with(&[("INTERLOCK_RUNS_RETENTION", "1s")]);
+    let connection = server.connect().await;
+    let outside = Outside::start().await;
+    let done = Behaviour::Json(200, json!({}));
+    let slow = Behaviour::After(Duration::from_secs(4), Box::new(done.clone()));
+    outside.on("POST /do", slow).on("POST /undo", done);
+    let text = r#"
+connector "out" {
+  type     = "http"
+  base_url = "URL"
+}
+saga "s" {
+  step "a" {
+    timeout = "100ms"
+    action {
+      connector = "out"
+      operation = "POST /do"
+    }
+    compensate {
+      connector = "out"
+      operation = "POST /undo"
+    }
+  }
+}
+"#;
+    let text = text.replace("URL", &outside.url());
+    let bundle = json!({"bundle": "b", "files": [{"path": "a.hcl", "text": text}]});
+    connection.ok("BundleApplyRequest", bundle).await;
+    let saga = json!({"definition": "s", "waitMs": 0});
+    let started = connection.ok("RunStartRequest", saga).await;
+    let begun = Instant::now();
+    while outside.seen_at("POST /undo").is_empty() {
+        assert!(begun.elapsed() < PATIENCE, "{:?}", outside.seen());
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let run = started["runId"].as_str().expect("an id");
+    until_removed(&connection, run).await;
 }
 
 #[tokio::test]

@@ -225,8 +225,12 @@ async fn the_guides_order_is_delivered_in_a_table_of_postgresql() {
     assert_eq!((status, &moved["previous_state"]), (200, &json!("pending")));
     // An id that cannot be one of its column.
     let (status, problem) = shop.post("x", json!({"event": "pay"})).await;
-    assert_eq!(status, 400, "{problem}");
-    assert_eq!(problem["properties"]["errorCode"], "WORKFLOW_FAILED");
+    assert_eq!(status, 404, "{problem}");
+    assert_eq!(problem["properties"]["errorCode"], "ENTITY_NOT_FOUND");
+    let (status, problem) = shop
+        .post("99999999999999999999", json!({"event": "pay"}))
+        .await;
+    assert_eq!(status, 404, "{problem}");
 }
 
 #[tokio::test]

@@ -88,6 +88,7 @@ mod method;
 mod mirror;
 mod model;
 mod moves;
+mod nested_calls;
 mod oidc;
 mod openapi;
 mod operators;

@@ -109,6 +109,19 @@ fn items(count: usize) -> Value {
 }
 
 #[tokio::test]
+async fn a_folder_that_is_not_there_is_made_with_a_warning() {
+    let mut server = server(&[]);
+    for is_made in [true, false] {
+        let log = server.log.lock().expect("no panic").join("\n");
+        let is_said = log.contains("the folder of INTERLOCK_MANAGER_DIR was created");
+        assert_eq!(is_said, is_made, "{log}");
+        server.kill();
+        server.restart();
+    }
+    assert!(at(&server, "").is_dir());
+}
+
+#[tokio::test]
 async fn the_files_of_a_folder_are_read_written_listed_and_deleted() {
     let server = server(&[]);
     let rest = server.rest();

@@ -157,6 +157,102 @@ async fn the_table_is_made_when_the_bundle_is_applied_and_follows_each_run() {
     }
 }
 
+/// The bundle of two sagas that pause: by a step that does nothing else, and before a call.
+fn delayed(path: &Path) -> Value {
+    let text = r#"
+connector "shown" {
+  type     = "database"
+  driver   = "sqlite"
+  database = "PATH"
+}
+service {
+  workflow {
+    storage = "connector.shown"
+  }
+}
+saga "pause" {
+  step "rest" {
+    delay = "1h"
+  }
+  step "last" {
+    action {
+    }
+  }
+}
+saga "pause_and_call" {
+  step "last" {
+    delay = "1h"
+    action {
+      connector = "shown"
+      operation = "DELETE"
+      target    = "t"
+      where     = { id = 1 }
+    }
+  }
+}
+"#;
+    let text = text.replace("PATH", &path.display().to_string());
+    json!({"bundle": "shop", "files": [{"path": "a.hcl", "text": text}]})
+}
+
+#[tokio::test]
+async fn a_run_in_a_delay_has_moved_past_a_step_that_is_nothing_else() {
+    let server = Server::start();
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("shown.db");
+    let connection = server.connect().await;
+    connection.ok("BundleApplyRequest", delayed(&path)).await;
+    for (saga, place) in [("pause", "1"), ("pause_and_call", "0")] {
+        let run = start(&connection, saga).await;
+        until(vec!["paused".to_owned(), place.to_owned()], || {
+            row(&path, "mycel_workflows", "status,current_step", &run)
+        })
+        .await;
+        let shown = server.rest().get(&format!("/workflows/{run}")).await.ok();
+        assert_eq!(shown["current_step"].to_string(), place, "{shown}");
+        assert_eq!(shown["current_step_name"], "last", "{shown}");
+    }
+}
+
+#[tokio::test]
+async fn a_run_stays_until_its_row_is_written() {
+    let server = Server::on_disk(&[("INTERLOCK_RUNS_RETENTION", "1s")]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let place = folder.path().join("mounted");
+    let path = place.join("shown.db");
+    let connection = server.connect().await;
+    connection.ok("BundleApplyRequest", sqlite(&path, "")).await;
+    let text = "saga \"unseen\" {\n step \"none\" {\n action {\n }\n }\n}\n";
+    let unseen = json!({"bundle": "other", "files": [{"path": "a.hcl", "text": text}]});
+    connection.ok("BundleApplyRequest", unseen).await;
+    let run = start(&connection, "quick").await;
+    // One that ends later and is shown nowhere: the time of the first is over.
+    let unseen = start(&connection, "unseen").await;
+    until_removed(&connection, &unseen).await;
+    std::fs::create_dir(&place).expect("a folder");
+    until(vec!["completed".to_owned()], || {
+        row(&path, "mycel_workflows", "status", &run)
+    })
+    .await;
+    until_removed(&connection, &run).await;
+}
+
+async fn until_removed(connection: &Connection, run: &str) {
+    let removed = async {
+        loop {
+            let answer = connection
+                .call("RunGetRequest", json!({"runId": run}))
+                .await;
+            if answer["error"].is_object() {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let removed = tokio::time::timeout(PATIENCE, removed).await;
+    assert!(removed.is_ok(), "{run} stays");
+}
+
 #[tokio::test]
 async fn a_database_that_is_away_holds_nobody_up_and_gets_every_run_after_a_crash() {
     let mut server = Server::on_disk(&[]);

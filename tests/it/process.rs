@@ -99,6 +99,7 @@ fn a_bad_setting_ends_the_start_with_its_name() {
         ("CYODA_CORS_ALLOWED_ORIGINS", "https://a.example/path"),
         ("INTERLOCK_CORS_ALLOWED_ORIGINS", "null"),
         ("CYODA_METRICS_REQUIRE_AUTH", "true"),
+        ("CYODA_JWT_SIGNING_KEY_FILE", "/no/such/key.pem"),
         ("CYODA_CONTEXT_PATH", "/{*x}"),
         ("CYODA_SQLITE_PATH", "/proc"),
     ] {
@@ -441,8 +442,7 @@ async fn operations_can_be_called_from_the_command_line() {
     let (code, answers, _) = call(&["EntityGetRequest", r#"{"entityId":"none"}"#]);
     assert_eq!((code, &answers[0]["success"]), (Some(1), &json!(false)));
     for (arguments, reported) in [
-        (&["EntityGet", "{}"][..], "did you mean EntityGetRequest"),
-        (&["EntityGetRequest", "{"], "not a JSON object"),
+        (&["EntityGetRequest", "{"][..], "not a JSON object"),
         (
             &["EntityGetRequest", "@nowhere.json"],
             "cannot be read from nowhere.json",
@@ -456,6 +456,69 @@ async fn operations_can_be_called_from_the_command_line() {
         let (code, _, error) = call(arguments);
         assert!(
             code == Some(1) && (error.contains(reported) || error.contains("invalid")),
+            "{arguments:?}: {error}"
+        );
+    }
+}
+
+#[test]
+fn arguments_that_cannot_be_right_are_exit_code_2_and_say_what_is_expected() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let address = "it is neither HOST:PORT nor https://HOST:PORT";
+    for (arguments, expected) in [
+        (&["call", "EntityGet"][..], "did you mean EntityGetRequest"),
+        (
+            &["call", "EntityGetRequset"],
+            "did you mean EntityGetRequest",
+        ),
+        (&["events", "--schema", "Nonsense"], "is not an event type"),
+        (&["members", "--metadata", "foo"], "it is not NAME=VALUE"),
+        (&["members", "--address", "localhost"], address),
+        (&["members", "--address", "ftp://localhost:21"], address),
+        (&["members", "--address", "::1:9090"], "[::1]:PORT"),
+        (&["migrate", "--timeout", "x"], "not a duration like `5m`"),
+        (&["workflow", "draw"], "<FILE|--model <NAME/VERSION>>"),
+        (&["help", "nonsense"], "`interlock help` lists all topics"),
+        (&["help", "metrics"], "did you mean `reference.metrics`?"),
+    ] {
+        let (code, _, error) = run(folder.path(), &[], arguments);
+        assert_eq!(code, Some(2), "{arguments:?}: {error}");
+        assert!(error.contains(expected), "{arguments:?}: {error}");
+    }
+}
+
+/// Every command writes through the same function, so a few are enough.
+#[tokio::test]
+async fn output_that_cannot_be_written_is_a_failure_and_no_panic() {
+    let server = Server::start();
+    let folder = server.folder();
+    let ports = [
+        ("CYODA_GRPC_PORT", server.grpc.port().to_string()),
+        ("CYODA_ADMIN_PORT", server.admin.port().to_string()),
+    ];
+    let settings: Vec<_> = ports.iter().map(|(name, port)| (*name, &**port)).collect();
+    for arguments in [
+        &["version"][..],
+        &["events"],
+        &["events", "--format", "json"],
+        &["help"],
+        &["help", "cli", "--format", "text"],
+        &["help", "openapi", "yaml"],
+        &["health"],
+        &["members"],
+        &["call", "EntityModelGetAllRequest"],
+    ] {
+        let full = std::fs::File::create("/dev/full").expect("opens");
+        let output = command(&folder, &settings)
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(full)
+            .output()
+            .expect("runs");
+        let error = String::from_utf8(output.stderr).expect("text");
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {error}");
+        assert!(
+            error.contains("the output cannot be written: ") && !error.contains("panicked"),
             "{arguments:?}: {error}"
         );
     }

@@ -274,6 +274,27 @@ async fn a_member_that_joins_while_it_is_waited_for_is_called() {
 }
 
 #[tokio::test]
+async fn a_member_that_is_stopping_is_called_once_and_its_successor_is_waited_for() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let stopping = Member::join(&server, &[]).await;
+    let mut calls = stopping.record(|_| {
+        let error = json!({"code": "MEMBER_STOPPING", "message": "the member is stopping"});
+        Reply::Raw(json!({"success": false, "error": error}))
+    });
+    let model = processed_model(&connection, json!([sync_processor("p", json!({}))])).await;
+    let new = new_entity(&model, &json!({"n": 1}));
+    let (answer, ()) = tokio::join!(connection.call("EntityCreateRequest", new), async {
+        calls.recv().await.expect("a call");
+        let successor = Member::join(&server, &[]).await;
+        let call = successor.next().await;
+        successor.reply(&call, Reply::Nothing).await;
+    });
+    assert_eq!(answer["success"], true, "{answer}");
+    assert!(calls.try_recv().is_err(), "it was called again");
+}
+
+#[tokio::test]
 async fn only_members_with_every_required_tag_and_of_the_tenant_are_called() {
     let server = Server::with(&[("INTERLOCK_IAM_MOCK_CALLER", "true")]);
     let ours = server.connect_as(&[("x-mock-tenant", "ours")]).await;

@@ -237,6 +237,24 @@ async fn entities_go_through_their_life_over_rest() {
             (412, "ENTITY_MODIFIED", &json!(id))
         );
     }
+    let stale = rest.with("If-Match", &seen);
+    let transition = format!("/api/entity/{id}/transitions/UPDATE");
+    let by_query =
+        format!("/api/platform-api/entity/transition?entityId={id}&transitionName=UPDATE");
+    for said in [
+        stale.post(&transition, "").await,
+        stale.put(&by_query, "").await,
+        stale.delete(&format!("/api/entity/{id}")).await,
+    ] {
+        let problem = said.refused(412, "ENTITY_MODIFIED");
+        assert_eq!(problem["properties"]["entityId"], id);
+    }
+    let now = rest.get(&format!("/api/entity/{id}")).await.ok();
+    let now = now["meta"]["transactionId"].as_str().expect("an id");
+    for condition in [now, "*"] {
+        let given = rest.with("If-Match", condition);
+        given.post(&transition, "").await.ok();
+    }
     let twice = rest
         .with("If-Match", "a")
         .with("If-Match", "b")
@@ -262,8 +280,8 @@ async fn entities_go_through_their_life_over_rest() {
         .ok();
     assert_eq!(then["data"], json!({"n": 1}));
     let changes = rest.get(&format!("/api/entity/{id}/changes")).await.ok();
-    assert_eq!(changes.as_array().expect("a list").len(), 3);
-    assert_eq!(changes[2]["transactionId"], seen.as_str());
+    assert_eq!(changes.as_array().expect("a list").len(), 5);
+    assert_eq!(changes[4]["transactionId"], seen.as_str());
     // An offset whose sign came as a space; a time without one.
     for instant in [
         "2999-01-01T00:00:00+01:00",
@@ -487,7 +505,10 @@ async fn lists_searches_and_counts_have_their_documented_forms() {
         (listed.as_array().expect("a list").len(), &listed[0]["data"]),
         (1, &json!({"n": 3}))
     );
-    assert_eq!(rest.get("/api/entity/doc/1?pageSize=0").await.text, "[]\n");
+    for size in ["0", "00", "-0"] {
+        let path = format!("/api/entity/doc/1?pageSize={size}");
+        assert_eq!(rest.get(&path).await.text, "[]\n", "{size}");
+    }
     let then = rest
         .get("/api/entity/doc/1?pointInTime=2999-01-01T00:00:00Z")
         .await

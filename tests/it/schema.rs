@@ -156,7 +156,7 @@ async fn an_unknown_event_type_has_no_schema() {
         .await;
     problem.refused(404, "NOT_FOUND");
     let (code, text, error) = printed("EntityCrateRequest");
-    assert_eq!((code, text.as_str()), (Some(1), ""));
+    assert_eq!((code, text.as_str()), (Some(2), ""));
     assert!(
         error.contains("`interlock events` lists all types"),
         "{error}"

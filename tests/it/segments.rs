@@ -305,8 +305,8 @@ async fn a_detached_processor_that_cannot_be_called_holds_nothing_up() {
     let (made, ()) = tokio::join!(scene.connection.ok("EntityCreateRequest", new), serving);
     let warnings = made["warnings"].to_string();
     for reported in [
-        "no compute member with the tags [nobody]",
-        "DISPATCH_TIMEOUT",
+        "processor gone: no compute member with the tags [nobody]",
+        "processor slow: DISPATCH_TIMEOUT",
     ] {
         assert!(warnings.contains(reported), "{warnings}");
     }
@@ -414,4 +414,42 @@ async fn a_member_that_fails_says_more_than_that_the_entity_has_moved() {
     let problem = refused.refused(400, "WORKFLOW_FAILED");
     let detail = problem["detail"].as_str().expect("a detail");
     assert!(detail.contains("card declined"), "{detail}");
+}
+
+#[tokio::test]
+async fn a_conflict_after_a_segment_says_what_is_stored_and_what_the_member_warned_of() {
+    for joins in [false, true] {
+        let config = json!({"startNewTxOnDispatch": joins});
+        let ways = json!({"A": [manual("GO", "B", processor(SEGMENTED, config))], "B": []});
+        let scene = Scene::of(states(ways)).await;
+        let member = Member::join(&scene.server, &[]).await;
+        member.serve(|call, connection| async move {
+            // Without the token: a transaction of its own.
+            let entity = json!({"entityId": call.payload["entityId"], "data": {"n": 99}});
+            let update = json!({"dataFormat": "JSON", "payload": entity});
+            connection.ok("EntityUpdateRequest", update).await;
+            let payload = json!({"type": "JSON", "data": {"n": 5}});
+            Reply::Raw(json!({"success": true, "payload": payload, "warnings": ["careful"]}))
+        });
+        let id = scene.create(json!({"n": 1})).await;
+        let entity = json!({"entityId": id, "data": {"n": 2}, "transition": "GO"});
+        let update = json!({"dataFormat": "JSON", "payload": entity});
+        let failed = scene.connection.call("EntityUpdateRequest", update).await;
+        assert_eq!(code(&failed), "CONFLICT", "{failed}");
+        assert_eq!(
+            failed["warnings"],
+            json!(["processor p: careful"]),
+            "{failed}"
+        );
+        let properties = &failed["error"]["properties"];
+        assert_eq!(properties["entityId"], id.as_str(), "{failed}");
+        let changes = scene.changes(&id).await;
+        let committed = &properties["committedTransactionId"];
+        let transactions: Vec<_> = changes
+            .iter()
+            .map(|change| &change["transactionId"])
+            .collect();
+        assert!(transactions.contains(&committed), "{failed} {changes:?}");
+        assert_eq!(changes.len(), 3);
+    }
 }

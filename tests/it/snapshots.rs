@@ -442,7 +442,7 @@ async fn a_cancelled_search_stops_at_once_and_has_no_result() {
     let model = fill(&connection, 10_000).await;
     let asked = json!({"model": model, "condition": slow()});
     let ids = join_all((0..4).map(|_| submit(&connection, asked.clone()))).await;
-    // The first is in work, the last waits.
+    // The first is running, the last waits.
     for id in [&ids[0], &ids[3]] {
         let before = std::time::Instant::now();
         let answer = cancel(&connection, id).await;

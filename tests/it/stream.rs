@@ -492,7 +492,7 @@ async fn a_stream_that_asks_too_much_is_not_read_until_there_is_room() {
     for event in asked {
         waiting.push(connection.begin(event).await);
     }
-    // Two are in work; nothing is dropped, nothing fails.
+    // Two are in flight; nothing is dropped, nothing fails.
     let (one, other) = (member.next().await, member.next().await);
     member.reply(&one, Reply::Nothing).await;
     member.reply(&other, Reply::Nothing).await;
@@ -564,6 +564,70 @@ async fn a_reader_that_does_not_read_is_disconnected_and_others_are_not_held_up(
         }
     };
     assert_eq!(status.code(), Code::ResourceExhausted, "{status:?}");
+}
+
+#[tokio::test]
+async fn a_member_that_sends_more_than_it_reads_is_held_back_and_keeps_its_calls() {
+    const FLOOD: usize = 10_000;
+    let server = Server::start();
+    let connection = server.connect().await;
+    let workflow = processed_by(json!([sync_processor("p", json!({}))]));
+    let model = governed_model(&connection, "doc", json!({"n": 1}), workflow).await;
+    let (outbox, frames) = tokio::sync::mpsc::channel::<Frame>(1);
+    let mut inbound = client(server.grpc)
+        .await
+        .start_streaming(tokio_stream::wrappers::ReceiverStream::new(frames))
+        .await
+        .expect("a stream")
+        .into_inner();
+    let join = request("CalculationMemberJoinEvent", "j", json!({"tags": []}));
+    outbox.send(join.into()).await.expect("open");
+    let mut next = async || {
+        let frame = inbound.message().await.expect("the stream is open");
+        frame.expect("a frame").event().expect("an event")
+    };
+    assert_eq!(next().await.kind, EventType::CalculationMemberGreetEvent);
+    let new = new_entity(&model, &json!({"n": 1}));
+    let mut answers = connection
+        .begin(request("EntityCreateRequest", "c", new))
+        .await;
+    let call = payload_of(&next().await);
+    // Each of them is answered at once, and nothing is read.
+    let cancel = |n: usize| {
+        let unknown = json!({"requestId": "x".repeat(2_000)});
+        Frame::from(request("EventCancelRequest", &format!("f{n}"), unknown))
+    };
+    let patience = Duration::from_secs(1);
+    let mut sent = 0;
+    while sent < FLOOD
+        && tokio::time::timeout(patience, outbox.send(cancel(sent)))
+            .await
+            .is_ok_and(|sent| sent.is_ok())
+    {
+        sent += 1;
+    }
+    assert!(sent < FLOOD, "it is not held back");
+    let answer =
+        json!({"requestId": call["requestId"], "entityId": call["entityId"], "success": true});
+    let answer = request("EntityProcessorCalculationResponse", "a", answer);
+    let sending = async {
+        for n in sent..FLOOD {
+            outbox.send(cancel(n)).await.expect("open");
+        }
+        outbox.send(answer.into()).await.expect("open");
+    };
+    let reading = async {
+        let mut read = 0;
+        while read < FLOOD {
+            // The others are probes.
+            if next().await.kind == EventType::EventAckResponse {
+                read += 1;
+            }
+        }
+    };
+    tokio::join!(sending, reading);
+    let made = payload_of(&answers.recv().await.expect("an answer"));
+    assert_eq!(made["success"], true, "{made}");
 }
 
 #[tokio::test]

@@ -592,11 +592,6 @@ async fn commands_speak_tls_with_a_service_that_does() {
             &["--tls-ca", "ca.pem"],
             "if the service requires a client certificate, set --tls-cert",
         ),
-        (
-            &"ftp://localhost".to_owned(),
-            &[],
-            "is neither HOST:PORT nor https://HOST:PORT",
-        ),
     ] {
         let (code, reported) = ask(address, more);
         assert!(

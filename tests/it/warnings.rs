@@ -226,6 +226,36 @@ async fn a_failing_detached_processor_warns_with_its_own_words_too() {
 }
 
 #[tokio::test]
+async fn a_call_that_is_repeated_warns_of_every_attempt() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let member = Member::join(&server, &[]).await;
+    let config = json!({"retryPolicy": "FIXED"});
+    let workflow = processed_by(json!([sync_processor("p", config)]));
+    let model = governed_model(&connection, "doc", json!({"n": 1}), workflow).await;
+    let attempts = std::sync::atomic::AtomicU32::new(0);
+    drop(member.record(move |_| {
+        let attempt = attempts.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
+        let error = json!({"message": "busy", "retryable": true});
+        let warnings = json!([format!("attempt {attempt}")]);
+        if attempt == 2 {
+            yes(warnings)
+        } else {
+            Reply::Raw(json!({"success": false, "error": error, "warnings": warnings}))
+        }
+    }));
+    let new = new_entity(&model, &json!({"n": 1}));
+    let answer = connection.ok("EntityCreateRequest", new.clone()).await;
+    let first = ["processor p: attempt 1", "processor p: attempt 2"];
+    assert_eq!(answer["warnings"], json!(first), "{answer}");
+    let answer = connection.call("EntityCreateRequest", new).await;
+    let all: Vec<_> = (3..7)
+        .map(|n| format!("processor p: attempt {n}"))
+        .collect();
+    assert_eq!(reported(&answer).1, all, "{answer}");
+}
+
+#[tokio::test]
 async fn the_items_of_a_collection_warn_up_to_the_one_that_failed() {
     let (_server, connection, _member, model) = stage().await;
     let plain = locked_model(&connection, "plain", json!({"n": 1})).await;

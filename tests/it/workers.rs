@@ -316,6 +316,24 @@ async fn taken(connection: &Connection) -> Value {
 }
 
 #[tokio::test]
+async fn a_task_says_the_same_time_of_its_creation_everywhere() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    server.rest().put("/api/actions/a", "{}").await.ok();
+    register(&connection, "w1").await;
+    let invoke = json!({"name": "a"});
+    let invoked = connection.ok("ActionInvokeRequest", invoke).await;
+    let wait = json!({"workerId": "w1", "actions": ["a"], "blockMs": 30_000});
+    let taken = connection.ok("TaskAwaitRequest", wait).await;
+    let named = json!({"taskId": invoked["task"]["taskId"]});
+    let shown = connection.ok("TaskGetRequest", named).await;
+    let created = &shown["task"]["createdAt"];
+    assert!(created.is_string(), "{shown}");
+    assert_eq!(invoked["task"]["createdAt"], *created);
+    assert_eq!(taken["tasks"][0]["createdAt"], *created);
+}
+
+#[tokio::test]
 async fn repeats_with_an_idempotency_key_are_answered_and_not_done_again() {
     let server = Server::start();
     let connection = server.connect().await;

@@ -6,7 +6,7 @@ from interlock import Context, Entity, Member
 
 
 class Gate:
-    """A processor, `price`, whose calls stay in work until they are let go."""
+    """A processor, `price`, whose calls stay in flight until they are let go."""
 
     def __init__(self, member: Member) -> None:
         self.in_work = 0
@@ -26,7 +26,7 @@ class Gate:
             await self._changes_by(-1)
 
     async def until(self, in_work: int) -> None:
-        """Wait until so many calls are in work."""
+        """Wait until so many calls are in flight."""
         async with asyncio.timeout(10), self._changed:
             await self._changed.wait_for(lambda: self.in_work == in_work)
 

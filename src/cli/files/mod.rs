@@ -103,7 +103,7 @@ async fn list(service: Service<'_>, prefix: &str) -> Result<(), Error> {
     let mut table = Table::new(["PATH", "SIZE", "VERSION", "UPDATED"]);
     for item in files(&service, prefix).await? {
         if service.is_json() {
-            println!("{item}");
+            show!("{item}");
             continue;
         }
         let listed: Listed = client::read(item.get())?;
@@ -111,7 +111,7 @@ async fn list(service: Service<'_>, prefix: &str) -> Result<(), Error> {
         table.row([listed.path, size, listed.version, listed.updated_at]);
     }
     if !service.is_json() {
-        println!("{table}");
+        show!("{table}");
     }
     Ok(())
 }
@@ -148,7 +148,7 @@ async fn pull(service: Service<'_>, dir: PathBuf) -> Result<(), Error> {
         };
         let shown: Shown<'_> = client::read(&answer)?;
         folder.write(&path, shown.content.get(), shown.version)?;
-        println!("pulled {path}");
+        show!("pulled {path}");
         copied += 1;
     }
     for path in folder.missing_from(&there) {
@@ -157,7 +157,7 @@ async fn pull(service: Service<'_>, dir: PathBuf) -> Result<(), Error> {
             refused += 1;
         } else {
             folder.remove(&path)?;
-            println!("removed {path}");
+            show!("removed {path}");
         }
     }
     folder.save()?;
@@ -190,7 +190,7 @@ async fn push_all(
             Ok(answer) => {
                 let written: Written = client::read(&answer)?;
                 folder.note(&path, written.version)?;
-                println!("pushed {path}");
+                show!("pushed {path}");
                 copied += 1;
             }
             Err(Error::Refused(refusal)) => {
@@ -216,7 +216,7 @@ async fn push_all(
             }
             Err(Error::Refused(_)) | Ok(_) => {
                 folder.forget(&path);
-                println!("deleted {path}");
+                show!("deleted {path}");
                 copied += 1;
             }
             Err(error) => return Err(error),
@@ -229,6 +229,6 @@ fn finish(done: &str, copied: usize, refused: usize) -> Result<(), Error> {
     if refused > 0 {
         return Err(FolderError::Refused(refused).into());
     }
-    println!("{copied} {done}");
+    show!("{copied} {done}");
     Ok(())
 }

@@ -189,9 +189,9 @@ async fn register(service: Service<'_>, given: &Register) -> Result<(), Error> {
     let answer = service.ask("ActionRegister", request).await?;
     let Registered { version } = client::read(&answer)?;
     if service.is_json() {
-        println!("{answer}");
+        show!("{answer}");
     } else {
-        println!("Registered action: {} (version {version})", given.name);
+        show!("Registered action: {} (version {version})", given.name);
     }
     Ok(())
 }
@@ -210,14 +210,14 @@ async fn invoke(service: Service<'_>, given: &Invoke) -> Result<(), Error> {
         object.raw("input", given.input.get())
     };
     let answer = service.ask("ActionInvoke", request).await?;
-    println!("{}", task::of(&answer)?);
+    show!("{}", task::of(&answer)?);
     Ok(())
 }
 
 async fn status(service: Service<'_>, given: &OfTask) -> Result<(), Error> {
     let request = |object: Object| object.text("taskId", &given.task);
     let answer = service.ask("TaskGet", request).await?;
-    println!("{}", task::of(&answer)?);
+    show!("{}", task::of(&answer)?);
     Ok(())
 }
 
@@ -226,10 +226,10 @@ async fn runs(service: Service<'_>, given: &Runs) -> Result<(), Error> {
     let tasks = service.items("TasksGet", given.limit, request).await?;
     if service.is_json() {
         for task in &tasks {
-            println!("{task}");
+            show!("{task}");
         }
     } else {
-        println!("{}", task::table(&tasks)?);
+        show!("{}", task::table(&tasks)?);
     }
     Ok(())
 }
@@ -260,7 +260,7 @@ async fn list(service: Service<'_>) -> Result<(), Error> {
     let mut table = Table::new(heads);
     for item in &items {
         if service.is_json() {
-            println!("{item}");
+            show!("{item}");
         } else {
             let action: Listed = client::read(item.get())?;
             table.row([
@@ -276,7 +276,7 @@ async fn list(service: Service<'_>) -> Result<(), Error> {
         }
     }
     if !service.is_json() {
-        println!("{table}");
+        show!("{table}");
     }
     Ok(())
 }
@@ -288,10 +288,10 @@ async fn enable(service: Service<'_>, given: &OfAction, enabled: bool) -> Result
     };
     let answer = service.ask("ActionSetEnabled", request).await?;
     if service.is_json() {
-        println!("{answer}");
+        show!("{answer}");
     } else {
         let word = if enabled { "Enabled" } else { "Disabled" };
-        println!("{word} action: {}", given.name);
+        show!("{word} action: {}", given.name);
     }
     Ok(())
 }
@@ -300,9 +300,9 @@ async fn delete(service: Service<'_>, given: &OfAction) -> Result<(), Error> {
     let request = |object| service.in_namespace(object).text("name", &given.name);
     let answer = service.ask("ActionDelete", request).await?;
     if service.is_json() {
-        println!("{answer}");
+        show!("{answer}");
     } else {
-        println!("Deleted action: {}", given.name);
+        show!("Deleted action: {}", given.name);
     }
     Ok(())
 }

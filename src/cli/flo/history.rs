@@ -1,10 +1,6 @@
 //! `flo workflow history`: what has happened in a run, and what happens next.
 
-use std::{
-    io::{self, Write as _},
-    process::ExitCode,
-    time::Duration,
-};
+use std::{process::ExitCode, time::Duration};
 
 use clap::Args;
 use serde::{Deserialize, Serialize};
@@ -12,6 +8,7 @@ use tonic::Code;
 
 use super::run::Run;
 use crate::cli::client;
+use crate::cli::output;
 use crate::cli::remote::{Error, Options, PAGE, Refusal, Service, number, refused, with_service};
 use crate::clock::Timestamp;
 use crate::event::payload::Object;
@@ -121,7 +118,7 @@ async fn follow(service: &Service<'_>, given: &History) -> Result<(), Error> {
         if let Some(refusal) = followed.refusal.take() {
             return Err(Error::Refused(refusal));
         }
-        if followed.is_over {
+        if followed.is_over || !output::is_writable() {
             return Ok(());
         }
         match ended {
@@ -181,10 +178,7 @@ fn is_lost(error: &client::Error, was_reached: bool) -> bool {
             status.code(),
             Code::Unavailable | Code::Unknown | Code::Cancelled | Code::Internal
         ),
-        client::Error::Address(_)
-        | client::Error::File(_)
-        | client::Error::Metadata(_)
-        | client::Error::Answer(_) => false,
+        client::Error::File(_) | client::Error::Answer(_) => false,
     }
 }
 
@@ -200,7 +194,7 @@ impl Printer {
 
     fn head(&self) {
         if !self.is_json {
-            println!("{}", row("SEQUENCE", "TIME", "EVENT", "DETAIL"));
+            show!("{}", row("SEQUENCE", "TIME", "EVENT", "DETAIL"));
         }
     }
 
@@ -210,7 +204,8 @@ impl Printer {
         } else {
             event.row()
         };
-        writeln!(io::stdout(), "{line}").map_err(|_| client::Error::Answer("no reader".to_owned()))
+        show!("{line}");
+        Ok(())
     }
 }
 

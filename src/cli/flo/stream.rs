@@ -78,12 +78,12 @@ async fn append(service: Service<'_>, given: &Append) -> Result<(), Error> {
     };
     let answer = service.ask("TopicPublish", request).await?;
     if service.is_json() {
-        println!("{answer}");
+        show!("{answer}");
         return Ok(());
     }
     let Published { sequences } = client::read(&answer)?;
     for sequence in sequences {
-        println!("{sequence}");
+        show!("{sequence}");
     }
     Ok(())
 }
@@ -107,7 +107,7 @@ async fn read(service: Service<'_>, given: &Read) -> Result<(), Error> {
         let answer = service.ask("TopicGet", request).await?;
         let Page { items } = client::read(&answer)?;
         for item in &items {
-            println!("{item}");
+            show!("{item}");
             reached = client::read::<Numbered>(item.get())?.sequence;
         }
         if items.len() < PAGE {

@@ -84,8 +84,8 @@ pub(super) fn run(command: &Command) -> ExitCode {
     };
     let (_, findings) = Document::read_in(arguments.namespace.as_deref(), &document);
     match arguments.format {
-        Format::Text => println!("{findings}"),
-        Format::Json => println!("{}", json(&findings)),
+        Format::Text => show!("{findings}"),
+        Format::Json => show!("{}", json(&findings)),
     }
     if findings.has_errors() {
         ExitCode::FAILURE

@@ -158,9 +158,9 @@ async fn register(service: Service<'_>, given: &Register) -> Result<(), Error> {
     };
     let answer = service.ask("WorkerRegister", request).await?;
     if service.is_json() {
-        println!("{answer}");
+        show!("{answer}");
     } else {
-        println!("Registered worker: {}", given.worker);
+        show!("Registered worker: {}", given.worker);
     }
     Ok(())
 }
@@ -178,7 +178,7 @@ async fn await_task(service: Service<'_>, given: &Await) -> Result<(), Error> {
     let answer = service.ask("TaskAwait", request).await?;
     let Given { tasks } = client::read(&answer)?;
     for task in tasks {
-        println!("{task}");
+        show!("{task}");
     }
     Ok(())
 }
@@ -200,11 +200,11 @@ async fn complete(service: Service<'_>, given: &Complete) -> Result<(), Error> {
     let answer = service.ask("TaskComplete", request).await?;
     let reported: Reported = client::read(&answer)?;
     if service.is_json() {
-        println!("{answer}");
+        show!("{answer}");
     } else if reported.applied {
-        println!("Completed task: {}", given.task);
+        show!("Completed task: {}", given.task);
     } else {
-        println!("{}", late(&given.task));
+        show!("{}", late(&given.task));
     }
     Ok(())
 }
@@ -224,13 +224,13 @@ async fn fail(service: Service<'_>, given: &Fail) -> Result<(), Error> {
     let answer = service.ask("TaskFail", request).await?;
     let reported: Reported = client::read(&answer)?;
     if service.is_json() {
-        println!("{answer}");
+        show!("{answer}");
     } else if !reported.applied {
-        println!("{}", late(&given.task));
+        show!("{}", late(&given.task));
     } else if reported.will_retry {
-        println!("Failed task: {}, which is executed again", given.task);
+        show!("Failed task: {}, which is executed again", given.task);
     } else {
-        println!("Failed task: {}", given.task);
+        show!("Failed task: {}", given.task);
     }
     Ok(())
 }
@@ -249,9 +249,9 @@ async fn touch(service: Service<'_>, given: &OfTask) -> Result<(), Error> {
     let answer = service.ask("TaskTouch", request).await?;
     let Touched { until } = client::read(&answer)?;
     if service.is_json() {
-        println!("{answer}");
+        show!("{answer}");
     } else {
-        println!("Extended task: {} until {until}", given.task);
+        show!("Extended task: {} until {until}", given.task);
     }
     Ok(())
 }
@@ -260,9 +260,9 @@ async fn drain(service: Service<'_>, given: &OfWorker) -> Result<(), Error> {
     let request = |object| service.in_namespace(object).text("workerId", &given.worker);
     let answer = service.ask("WorkerDrain", request).await?;
     if service.is_json() {
-        println!("{answer}");
+        show!("{answer}");
     } else {
-        println!("Draining worker: {}", given.worker);
+        show!("Draining worker: {}", given.worker);
     }
     Ok(())
 }
@@ -296,7 +296,7 @@ async fn list(service: Service<'_>) -> Result<(), Error> {
     let mut table = Table::new(heads);
     for item in &items {
         if service.is_json() {
-            println!("{item}");
+            show!("{item}");
         } else {
             let worker: Listed = client::read(item.get())?;
             table.row([
@@ -312,13 +312,13 @@ async fn list(service: Service<'_>) -> Result<(), Error> {
         }
     }
     if !service.is_json() {
-        println!("{table}");
+        show!("{table}");
     }
     Ok(())
 }
 
 async fn info(service: Service<'_>, given: &OfWorker) -> Result<(), Error> {
     let request = |object| service.in_namespace(object).text("workerId", &given.worker);
-    println!("{}", service.ask("WorkerGet", request).await?);
+    show!("{}", service.ask("WorkerGet", request).await?);
     Ok(())
 }

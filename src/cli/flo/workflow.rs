@@ -266,9 +266,9 @@ async fn create(service: Service<'_>, given: &Create) -> Result<(), Error> {
         report(&created.findings);
     }
     if service.is_json() {
-        println!("{answer}");
+        show!("{answer}");
     } else {
-        println!("Created workflow: {}", created.name);
+        show!("Created workflow: {}", created.name);
     }
     Ok(())
 }
@@ -287,9 +287,9 @@ async fn start(service: Service<'_>, given: &Start) -> Result<(), Error> {
         answer => answer?,
     };
     if service.is_json() {
-        println!("{}", Object::new().text("run_id", &run).finish());
+        show!("{}", Object::new().text("run_id", &run).finish());
     } else {
-        println!("{run}");
+        show!("{run}");
     }
     Ok(())
 }
@@ -360,7 +360,7 @@ async fn status(service: Service<'_>, given: &OfRun) -> Result<(), Error> {
     let request = |object: Object| object.text("runId", &given.run);
     let answer = service.ask("RunGet", request).await?;
     let Got { run } = client::read(&answer)?;
-    println!("{}", run.status_line());
+    show!("{}", run.status_line());
     Ok(())
 }
 
@@ -379,11 +379,11 @@ async fn signal(service: Service<'_>, given: &Signal) -> Result<(), Error> {
     let Signalled { matched, status } = client::read(&answer)?;
     let (kind, run) = (&given.kind, &given.run);
     if service.is_json() {
-        println!("{answer}");
+        show!("{answer}");
     } else if matched {
-        println!("Signal {kind} delivered to {run}; its status is now {status}");
+        show!("Signal {kind} delivered to {run}; its status is now {status}");
     } else {
-        println!("Signal {kind} kept for {run}, which is {status} and does not wait for it yet");
+        show!("Signal {kind} kept for {run}, which is {status} and does not wait for it yet");
     }
     Ok(())
 }
@@ -400,9 +400,9 @@ async fn cancel(service: Service<'_>, given: &Cancel) -> Result<(), Error> {
     let answer = service.ask("RunCancel", request).await?;
     let Cancelled { status } = client::read(&answer)?;
     if service.is_json() {
-        println!("{answer}");
+        show!("{answer}");
     } else {
-        println!(
+        show!(
             "Cancel requested for {}; its status is now {status}",
             given.run
         );
@@ -426,7 +426,7 @@ async fn list_runs(service: Service<'_>, given: &ListRuns) -> Result<(), Error> 
     let mut table = Table::new(["RUN", "WORKFLOW", "VERSION", "STATUS", "STEP", "CREATED"]);
     for item in &items {
         if service.is_json() {
-            println!("{item}");
+            show!("{item}");
         } else {
             let run: Run = client::read(item.get())?;
             table.row([
@@ -440,7 +440,7 @@ async fn list_runs(service: Service<'_>, given: &ListRuns) -> Result<(), Error> 
         }
     }
     if !service.is_json() {
-        println!("{table}");
+        show!("{table}");
     }
     Ok(())
 }
@@ -475,7 +475,7 @@ async fn list(service: Service<'_>) -> Result<(), Error> {
     let mut table = Table::new(heads);
     for item in &items {
         if service.is_json() {
-            println!("{item}");
+            show!("{item}");
         } else {
             let listed: Listed = client::read(item.get())?;
             table.row([
@@ -490,7 +490,7 @@ async fn list(service: Service<'_>) -> Result<(), Error> {
         }
     }
     if !service.is_json() {
-        println!("{table}");
+        show!("{table}");
     }
     Ok(())
 }
@@ -503,9 +503,9 @@ async fn show(service: Service<'_>, given: &OfDefinition) -> Result<(), Error> {
     let of = (given.name.as_str(), given.version.as_deref());
     let (answer, text) = document(&service, of).await?;
     if service.is_json() {
-        println!("{answer}");
+        show!("{answer}");
     } else {
-        println!("{}", text.trim_end_matches('\n'));
+        show!("{}", text.trim_end_matches('\n'));
     }
     Ok(())
 }
@@ -517,10 +517,10 @@ async fn enable(service: Service<'_>, given: &OfDefinition, enabled: bool) -> Re
     };
     let answer = service.ask("RunDefinitionSetEnabled", request).await?;
     if service.is_json() {
-        println!("{answer}");
+        show!("{answer}");
     } else {
         let word = if enabled { "Enabled" } else { "Disabled" };
-        println!("{word} workflow: {}", given.called());
+        show!("{word} workflow: {}", given.called());
     }
     Ok(())
 }
@@ -532,9 +532,9 @@ async fn delete(service: Service<'_>, given: &OfDefinition) -> Result<(), Error>
     };
     let answer = service.ask("RunDefinitionDelete", request).await?;
     if service.is_json() {
-        println!("{answer}");
+        show!("{answer}");
     } else {
-        println!("Deleted workflow: {}", given.called());
+        show!("Deleted workflow: {}", given.called());
     }
     Ok(())
 }

@@ -39,6 +39,8 @@ pub(super) enum Fault {
     Refused(String),
     /// The same, since another row has the key.
     Taken(String),
+    /// The same, since a value is none of its column's type.
+    Unfit(String),
     /// The result has too many rows or bytes. Some of it may still be on its way, so the connection
     /// is of no further use.
     TooLarge,
@@ -52,7 +54,7 @@ impl Fault {
     /// Whether the connection can be used again.
     pub(super) const fn leaves_link(&self) -> bool {
         match self {
-            Self::Busy | Self::Refused(_) | Self::Taken(_) => true,
+            Self::Busy | Self::Refused(_) | Self::Taken(_) | Self::Unfit(_) => true,
             Self::TooLarge | Self::Gone(_) | Self::Unsettled(_) => false,
         }
     }
@@ -150,6 +152,7 @@ impl Link {
             fault @ (Fault::Busy
             | Fault::Refused(_)
             | Fault::Taken(_)
+            | Fault::Unfit(_)
             | Fault::TooLarge
             | Fault::Unsettled(_)) => fault,
         })

@@ -310,7 +310,9 @@ fn described(request: &Request<'_>, reason: &str) -> String {
 
 fn failed(request: &Request<'_>, fault: Fault) -> CallFailed {
     match fault {
-        Fault::Refused(reason) | Fault::Taken(reason) => named(request, &reason),
+        Fault::Refused(reason) | Fault::Taken(reason) | Fault::Unfit(reason) => {
+            named(request, &reason)
+        }
         Fault::TooLarge => named(request, &too_large()),
         // It is undone rather than left or done twice.
         Fault::Unsettled(reason) => CallFailed::Unusable {

@@ -205,6 +205,8 @@ fn fault(error: sqlx::Error) -> Fault {
     /// Classes of codes: of connections, of the server's shutdown, of missing resources, and of
     /// unknown users and databases.
     const GONE: [&str; 5] = ["08", "57P", "53", "28", "3D"];
+    /// Text that is no value of a type: by its form, out of range, not a date, and no such date.
+    const UNFIT: [&str; 4] = ["22P02", "22003", "22007", "22008"];
     let Some(refused) = error.as_database_error() else {
         return Fault::Gone(error.to_string());
     };
@@ -215,5 +217,9 @@ fn fault(error: sqlx::Error) -> Fault {
     if GONE.iter().any(|class| code.starts_with(class)) {
         return Fault::Gone(refused.message().to_owned());
     }
-    Fault::Refused(refused.message().to_owned())
+    let reason = refused.message().to_owned();
+    if UNFIT.contains(&&*code) {
+        return Fault::Unfit(reason);
+    }
+    Fault::Refused(reason)
 }

@@ -46,7 +46,9 @@ fn refused(table: &str, reason: &str) -> CallFailed {
 
 fn fault_of(table: &str, fault: Fault) -> CallFailed {
     match fault {
-        Fault::Refused(reason) | Fault::Taken(reason) => refused(table, &reason),
+        Fault::Refused(reason) | Fault::Taken(reason) | Fault::Unfit(reason) => {
+            refused(table, &reason)
+        }
         Fault::TooLarge => refused(table, &too_large()),
         Fault::Gone(reason) => CallFailed::Unavailable {
             message: format!("{table}: {reason}"),
@@ -103,7 +105,12 @@ impl Databases {
 
     async fn locked(&self, select: &Statement) -> Result<(Link, Vec<String>), Fault> {
         let mut link = self.begun().await?;
-        let rows = link.run(select).await?.rows.all;
+        let rows = match link.run(select).await {
+            Ok(done) => done.rows.all,
+            // No row has an id that is no value of its column's type.
+            Err(Fault::Unfit(_)) => Vec::new(),
+            Err(fault) => return Err(fault),
+        };
         Ok((link, rows))
     }
 }

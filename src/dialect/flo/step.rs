@@ -135,6 +135,11 @@ impl Wait {
         if missing || signal == Some("") {
             findings.error("E103", path, "a wait needs the `type` of its signal");
         }
+        if signal.is_some_and(|signal| signal.starts_with('_')) {
+            let message =
+                "the type of a signal must not begin with `_`: no such signal can be sent";
+            findings.error("E109", &join(path, "type"), message);
+        }
         let timeout_given = fields.take("timeoutMs", findings);
         if timeout_given.is_none() {
             let message = "without `timeoutMs` the run may wait for ever";

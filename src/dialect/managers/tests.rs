@@ -353,6 +353,16 @@ fn what_is_wrong_with_an_item_ends_it_and_with_more_is_reported() {
 }
 
 #[test]
+fn an_item_cannot_start_its_own_manager() {
+    let text = r#"{"status": "in-progress", "configuration_code": "c", "user_code": "m", "workers": [
+        {"configuration_code": "c", "user_code": "m", "items": [{"state_path": "/s"}]}]}"#;
+    let mut manager = Manager::read(text).expect("a manager");
+    assert!(manager.tick(FILE, &BTreeMap::new()).is_empty());
+    let text = manager.edited().expect("it has changed");
+    assert!(text.contains("a manager cannot start managers"), "{text}");
+}
+
+#[test]
 fn the_registry_has_each_file_in_one_list() {
     let done = Some(ManagerStatus::Done);
     let files = |files: &[(&str, super::Filed)]| {

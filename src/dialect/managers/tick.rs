@@ -109,6 +109,15 @@ impl Manager {
         awaited
     }
 
+    /// The work of those of these items whose end was taken over.
+    pub fn ended_work(&self, awaited: &[ItemRef]) -> Vec<&str> {
+        let items = awaited
+            .iter()
+            .map(|of| &self.workers[of.worker].items[of.item]);
+        let over = items.filter(|item| item.status.is_finished());
+        over.filter_map(|item| item.work.as_deref()).collect()
+    }
+
     /// Brings the manager up to date with what was seen; the work that is to be started now.
     /// Workers come one after the other, the items of one side by side.
     pub fn tick(&mut self, file: &str, seen: &BTreeMap<ItemRef, Seen>) -> Vec<Start> {
@@ -177,8 +186,8 @@ impl Manager {
                 (_, Work::Completed) => known.status = WorkStatus::Success,
                 (_, Work::Failed(why)) => known.fail(why),
                 (_, Work::Gone) => known.fail(
-                    "the work that `workflow_id` names is not there; set the item to to-do to \
-                     start it again",
+                    "the work that `workflow_id` names is not there; it may have been done and \
+                     removed since. Set the item to to-do to start it again",
                 ),
                 (_, Work::Running | Work::None) => {}
             }
@@ -191,6 +200,11 @@ impl Manager {
         if target == MANAGER {
             return Err(format!(
                 "{MANAGER} is a manager; a manager cannot start managers"
+            ));
+        }
+        if self.code().is_ok_and(|own| own == target) {
+            return Err(format!(
+                "{target} is this manager itself; a manager cannot start managers"
             ));
         }
         worker.items[of.item].state_path.clone()?;

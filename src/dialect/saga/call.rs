@@ -377,7 +377,41 @@ fn map(
         has_columns: !matches!(kind, Some("http" | "email" | "entity" | "rest")),
         ..*scope
     };
-    plain(given, &scope, report)
+    let mapped = plain(given, &scope, report);
+    if scope.has_columns
+        && let Some(Content::Map(members)) = given.map(|given| &given.value.content)
+    {
+        for (name, value) in members {
+            if let Content::Text(text) = &value.content
+                && is_sum_of_columns(text)
+            {
+                let message = format!(
+                    "{name} is set to the text \"{text}\" as it stands: only what reads input, step \
+                     or error is an expression, such as \"{name} + input.quantity\""
+                );
+                report.warning("S305", value.place, message);
+            }
+        }
+    }
+    mapped
+}
+
+/// Whether a text, which reads nothing, is names and numbers with operators between them.
+fn is_sum_of_columns(text: &str) -> bool {
+    let spaced = text
+        .replace('+', " + ")
+        .replace('*', " * ")
+        .replace('%', " % ");
+    let words: Vec<&str> = spaced.split_whitespace().collect();
+    let is_name = |word: &str| !word.contains('.') && is_identifier(word);
+    let has_form = words.iter().enumerate().all(|(place, word)| {
+        if place % 2 == 1 {
+            // Without spaces, `-` and `/` are parts of a text.
+            return ["+", "-", "*", "/", "%"].contains(word);
+        }
+        is_name(word) || word.parse::<f64>().is_ok()
+    });
+    has_form && words.len() >= 3 && words.len() % 2 == 1 && words.iter().any(|word| is_name(word))
 }
 
 /// A map.

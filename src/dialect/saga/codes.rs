@@ -2,7 +2,7 @@
 
 use crate::dialect::rule::{Rule, error, warning};
 
-pub const RULES: [Rule; 14] = [
+pub const RULES: [Rule; 15] = [
     error(
         "S101",
         "a file is not HCL, or nests too deep; the location is the line",
@@ -44,4 +44,8 @@ pub const RULES: [Rule; 14] = [
         "a connector is not declared: in `from` it is a `rest` one, else a compute member serves it",
     ),
     warning("S304", "there is no such model yet"),
+    warning(
+        "S305",
+        "a text in `set` looks like a sum over columns, but is written as it stands",
+    ),
 ];

@@ -535,6 +535,12 @@ fn every_kind_of_finding_is_found_where_it_is() {
             vec![format!("S303 warning {}", HERE + 7)],
         ),
         (
+            action(
+                "connector = \"db\"\n operation = \"UPDATE\"\n target = \"t\"\n set = {\n n = \"n + 1\"\n m = \"n + input.one\"\n text = \"on-hold\"\n}\n where = { id = 1 }",
+            ),
+            vec![format!("S305 warning {}", HERE + 11)],
+        ),
+        (
             with(
                 "saga \"s\" {\n from {\n connector = \"gate\"\n operation = \"POST /s\"\n}\nstep \"a\" { delay = \"1s\" }\n}",
             ),

@@ -121,6 +121,9 @@ pub struct Delete {
     #[serde(rename = "id")]
     _id: RequiredText,
     pub entity_id: String,
+    /// The version to delete, by the transaction that wrote it; `*` is any version.
+    #[serde(default)]
+    pub if_match: Option<String>,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -153,6 +156,15 @@ pub struct Transition {
     _id: RequiredText,
     pub entity_id: String,
     pub transition: String,
+    /// The version to take it in, by the transaction that wrote it; `*` is any version.
+    #[serde(default)]
+    pub if_match: Option<String>,
+}
+
+/// The version that a request names; none if it may be any.
+pub fn expected_version(if_match: Option<String>) -> Option<Box<str>> {
+    let expected = if_match.filter(|expected| expected != "*");
+    expected.map(Into::into)
 }
 
 /// An id in a payload is not checked when it is read: a text that is not an id names no entity

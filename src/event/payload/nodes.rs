@@ -36,10 +36,10 @@ pub struct Node {
     /// Where other nodes reach it by gRPC.
     pub address: Arc<str>,
     pub version: Arc<str>,
-    /// Whether it has said lately that it is there.
+    /// Whether its last heartbeat is recent.
     pub live: bool,
     /// How many compute members are connected to it, of all tenants.
     pub members: usize,
-    /// How long ago it said so last, in milliseconds.
+    /// How long ago its last heartbeat was, in milliseconds.
     pub beat_age_ms: u64,
 }

@@ -169,11 +169,14 @@ impl Session {
                     Err(status) => return self.ended_by(status),
                 }
             }
-            let reads = self.requests.has_room() || self.owes_answers();
+            let is_full = self.queue.is_full();
+            let reads = !is_full && (self.requests.has_room() || self.owes_answers());
             tokio::select! {
                 message = inbound.message(), if reads => next = Some(message),
+                // Every message is answered, so a client that does not read is not read, either.
+                () = self.queue.room(), if is_full => self.last_seen = Instant::now(),
                 // Room for another request, or a call that requires reading.
-                () = self.requests.changed(), if !reads => self.last_seen = Instant::now(),
+                () = self.requests.changed(), if !reads && !is_full => self.last_seen = Instant::now(),
                 () = &mut silence, if is_silent => return End::Status(Status::deadline_exceeded(
                     "no message within 30 s after opening",
                 )),
@@ -234,7 +237,8 @@ impl Session {
         loop {
             tokio::select! {
                 _ = &mut done => break,
-                message = inbound.message() => if let Ok(Some(frame)) = message { if let Err(status) = self.receive(frame) {
+                () = self.queue.room(), if self.queue.is_full() => {}
+                message = inbound.message(), if !self.queue.is_full() => if let Ok(Some(frame)) = message { if let Err(status) = self.receive(frame) {
                     return End::Status(status);
                 } } else {
                     let _ = done.await;
@@ -453,13 +457,19 @@ impl Session {
     }
 
     /// Probes a member, and ends its stream if it is silent for too long.
-    fn probe(&self, reads: bool) -> Result<(), Status> {
+    fn probe(&mut self, reads: bool) -> Result<(), Status> {
+        // While the server does not read, silence means nothing.
+        if !reads {
+            self.last_seen = Instant::now();
+        }
         let Some(joined) = &self.membership else {
             return Ok(());
         };
-        // While the server does not read, silence means nothing.
-        if reads && self.last_seen.elapsed() > self.service.streams.keep_alive_timeout {
+        if self.last_seen.elapsed() > self.service.streams.keep_alive_timeout {
             return Err(Status::deadline_exceeded("keep-alive timeout"));
+        }
+        if self.queue.is_full() {
+            return Ok(());
         }
         let probe =
             payload::compute::keep_alive(&MessageId::fresh().to_string(), joined.membership.id());

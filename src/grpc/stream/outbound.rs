@@ -24,9 +24,12 @@ const EVENTS: usize = 256;
 /// How many bytes may be queued before answers wait.
 const BYTES: usize = 8 << 20;
 
-/// The maximum number of queued events: acknowledgements cannot wait, so a client that leaves this
-/// many unread is disconnected.
+/// How many events may be queued before the client is not read any more: acknowledgements cannot
+/// wait, and each answers a message of the client.
 const EVENTS_MAX: usize = 8 * EVENTS;
+
+/// How many bytes may be queued before the client is not read any more.
+const BYTES_MAX: usize = 2 * BYTES;
 
 /// The sending side. Cheap to clone.
 ///
@@ -112,15 +115,20 @@ impl Shared {
     /// Ends the stream of a client that does not read.
     fn give_up(&self) {
         info!("a client that did not read its answers was disconnected");
-        self.finish(End::Failed(Status::resource_exhausted(
-            "the answers were not read in time; read while sending",
-        )));
+        self.finish(End::Failed(Status::resource_exhausted(format!(
+            "no answer was read for {:?} (INTERLOCK_STREAM_SEND_TIMEOUT); read while sending",
+            self.patience
+        ))));
     }
 }
 
 impl State {
     fn has_room(&self) -> bool {
         self.events.is_empty() || self.events.len() < EVENTS && self.bytes < BYTES
+    }
+
+    fn is_full(&self) -> bool {
+        !self.has_room() && (self.events.len() >= EVENTS_MAX || self.bytes >= BYTES_MAX)
     }
 
     fn add(&mut self, frame: Frame) {
@@ -140,24 +148,35 @@ impl State {
 }
 
 impl Queue {
-    /// Queues an event without waiting. Too many unread ones end the stream.
+    /// Queues an event without waiting. The caller reads no more of the client while the queue is
+    /// full, so few events exceed its bounds.
     pub(super) fn push(&self, event: Event) {
         let mut state = self.0.lock();
-        if state.end.is_some() {
-            return;
+        if state.end.is_none() {
+            state.add(event.into());
         }
-        if state.events.len() >= EVENTS_MAX {
-            drop(state);
-            self.0.give_up();
-            return;
-        }
-        state.add(event.into());
     }
 
-    /// Queues an event once there is room. A client that reads nothing for too long is disconnected
-    /// (`stream.md` §2, slow reader).
+    /// Whether so much is unread that the client must read before it is read from.
+    pub(super) fn is_full(&self) -> bool {
+        let state = self.0.lock();
+        state.end.is_none() && state.is_full()
+    }
+
+    /// Queues an event once there is room.
     pub(super) async fn send(&self, event: Event) -> Result<(), Ended> {
         let frame = Frame::from(event);
+        self.once_there_is_room(|state| state.add(frame)).await
+    }
+
+    /// Returns once an event could be sent, or the stream has ended.
+    pub(super) async fn room(&self) {
+        let _ = self.once_there_is_room(|_| {}).await;
+    }
+
+    /// Waits for room. A client that reads nothing for too long is disconnected (`stream.md` §2,
+    /// slow reader).
+    async fn once_there_is_room(&self, then: impl FnOnce(&mut State)) -> Result<(), Ended> {
         loop {
             let room = self.0.room.notified();
             tokio::pin!(room);
@@ -168,7 +187,7 @@ impl Queue {
                     return Err(Ended);
                 }
                 if state.has_room() {
-                    state.add(frame);
+                    then(&mut state);
                     return Ok(());
                 }
                 state.last_taken + self.0.patience
@@ -320,13 +339,43 @@ mod tests {
         assert!(items[0].is_ok() && items[1].is_err());
     }
 
-    #[tokio::test]
-    async fn acknowledgements_that_nobody_reads_end_the_stream() {
+    #[tokio::test(start_paused = true)]
+    async fn acknowledgements_fill_the_queue_until_some_are_read() {
         let (queue, mut outbound) = queue(Duration::from_secs(30));
-        for _ in 0..=EVENTS_MAX {
+        for _ in 0..EVENTS_MAX {
+            assert!(!queue.is_full());
             queue.push(event(1));
         }
-        queue.ended().await;
-        assert!(outbound.next().await.expect("a status").is_err());
+        assert!(queue.is_full());
+        let waiting = tokio::spawn({
+            let queue = queue.clone();
+            async move { queue.room().await }
+        });
+        // A client that reads is waited for, however slow it is.
+        for _ in EVENTS..EVENTS_MAX {
+            tokio::time::sleep(Duration::from_secs(20)).await;
+            assert!(!waiting.is_finished());
+            outbound.next().await.expect("an event").expect("an event");
+        }
+        assert!(!queue.is_full());
+        outbound.next().await.expect("an event").expect("an event");
+        waiting.await.expect("no panic");
+        queue.push(event(1));
+        assert!(outbound.next().await.expect("an event").is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn acknowledgements_that_nobody_reads_end_the_stream() {
+        let (queue, mut outbound) = queue(Duration::from_secs(30));
+        for _ in 0..3 {
+            queue.push(event(BYTES));
+        }
+        assert!(queue.is_full());
+        let begun = Instant::now();
+        queue.room().await;
+        assert_eq!(begun.elapsed().as_secs(), 30);
+        let status = outbound.next().await.expect("a status");
+        let status = status.expect_err("a failure");
+        assert_eq!(status.code(), tonic::Code::ResourceExhausted);
     }
 }

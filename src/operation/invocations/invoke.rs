@@ -15,7 +15,7 @@ use crate::event::{
 use crate::id::RunId;
 use crate::operation::runs::{check_size, json, wait_for_end};
 use crate::operation::{Access, Context, Family, Operation, Output, paging};
-use crate::runtime::runs::{Invoke, TaskStatus};
+use crate::runtime::runs::{Invoke, InvokedTask, TaskStatus};
 
 /// How long a caller may wait for the end of a task.
 const WAIT_MAX: u64 = 30_000;
@@ -90,9 +90,12 @@ impl Operation for InvokeAction {
             let mut session = cx.session_for(0, |_, _| String::new()).await?;
             let by = cx.initiator();
             let invoked = cx.runtime().invoke(&mut session, &by, self.invoke.clone());
-            let (run, task, is_new) = invoked.await?;
+            let invoked = invoked.await?;
             // What a repeat of the request is answered.
-            let accepted = given(&self.accepted(&cx, &task))?;
+            let accepted = given(&self.accepted(&invoked))?;
+            let InvokedTask {
+                run, task, is_new, ..
+            } = invoked;
             match cx.finish(session, accepted, Vec::new()).await {
                 Ok(accepted) if self.wait.is_zero() && is_new => return Ok(accepted),
                 Ok(_) if self.wait.is_zero() => return found(&cx, &task).await,
@@ -114,9 +117,9 @@ fn given(task: &Task) -> Result<invocations::Invoked, Failure> {
 
 impl InvokeAction {
     /// The task as it is when it is committed.
-    fn accepted(&self, cx: &Context, task: &str) -> Task {
+    fn accepted(&self, invoked: &InvokedTask) -> Task {
         Task {
-            task_id: task.to_owned(),
+            task_id: invoked.task.to_string(),
             kind: "action",
             name: self.invoke.action.to_string(),
             namespace: self.invoke.namespace.to_string(),
@@ -131,7 +134,7 @@ impl InvokeAction {
             taken_by: None,
             progress: None,
             lease_until: None,
-            created_at: AsText(cx.storage().now()),
+            created_at: AsText(invoked.created),
             finished_at: None,
         }
     }

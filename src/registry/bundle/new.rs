@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 use serde::{Deserialize, Serialize};
 
 use super::{Machine, Summary, connectors::with_values, of_model};
-use crate::connector::{self, Config, Connectors, Trust};
+use crate::connector::{self, Config, Connectors, Trust, Wrong};
 use crate::dialect::{
     Findings,
     saga::{self, Bundle, File},
@@ -127,15 +127,16 @@ impl NewBundle {
             if with_values(&mut config, &value_of).is_err() {
                 continue;
             }
-            let (code, wrong) = match serde_json::from_value::<Config>(config) {
-                Ok(config) => (
-                    "S202",
-                    Connectors::check(tenant, &config, self.trust, settings).err(),
-                ),
+            let checked = match serde_json::from_value::<Config>(config) {
+                Ok(config) => Connectors::check(tenant, &config, self.trust, settings),
                 // Its error could quote a value.
-                Err(_) => ("S103", Some(vec![NOT_NUMBERS.to_owned()])),
+                Err(_) => Err(vec![Wrong::Value(NOT_NUMBERS.to_owned())]),
             };
-            for message in wrong.unwrap_or_default() {
+            for wrong in checked.err().unwrap_or_default() {
+                let (code, message) = match wrong {
+                    Wrong::Value(message) => ("S103", message),
+                    Wrong::Forbidden(message) => ("S202", message),
+                };
                 let message = self.variables.hidden_in(&message);
                 let message = format!("the connector {}: {message}", connector.name);
                 self.findings.error(code, &location, message);

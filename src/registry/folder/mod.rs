@@ -19,6 +19,7 @@ use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     task::{JoinError, spawn_blocking},
 };
+use tracing::warn;
 
 use super::{Error, Expected, File, FileVersion, ListedFile};
 use crate::clock::Timestamp;
@@ -118,7 +119,13 @@ impl Folder {
             path: root.to_owned(),
             source,
         };
-        fs::create_dir_all(root).map_err(unusable)?;
+        if !root.exists() {
+            fs::create_dir_all(root).map_err(unusable)?;
+            warn!(
+                folder = %root.display(),
+                "the folder of INTERLOCK_MANAGER_DIR was created; if it should have files, check its path and its mount"
+            );
+        }
         let root = root.canonicalize().map_err(unusable)?;
         let lock = fs::File::open(&root).map_err(unusable)?;
         match lock.try_lock() {

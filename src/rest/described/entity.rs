@@ -132,7 +132,8 @@ pub(in crate::rest) const GET: Description = Description {
 pub(in crate::rest) const DELETE: Description = Description {
     text: "Its history stays, and can be read as of an earlier time.",
     parts: &[("first", ENTITY_ID)],
-    codes: &[NO_ENTITY],
+    parameters: &[IF_MATCH],
+    codes: &[NO_ENTITY, MODIFIED],
     ..Description::new(
         Tag::Entities,
         "deleteEntity",
@@ -289,7 +290,8 @@ pub(in crate::rest) const TRANSITIONS: Description = Description {
 };
 
 pub(in crate::rest) const TRANSITION_NOW: Description = Description {
-    codes: &[RUN, NO_ENTITY, NO_TRANSITION, DOCUMENT],
+    parameters: &[IF_MATCH],
+    codes: &[RUN, NO_ENTITY, MODIFIED, NO_TRANSITION, DOCUMENT],
     ..Description::new(
         Tag::Entities,
         "takeTransition",
@@ -328,8 +330,9 @@ pub(in crate::rest) const TRANSITION_BY_QUERY: Description = Description {
         ENTITY_QUERY,
         Parameter::query("transitionName", text, "The transition to take.").required(),
         Parameter::query("entityClass", text, "Ignored."),
+        IF_MATCH,
     ],
-    codes: &[RUN, NO_ENTITY, NO_TRANSITION, DOCUMENT],
+    codes: &[RUN, NO_ENTITY, MODIFIED, NO_TRANSITION, DOCUMENT],
     ..Description::new(
         Tag::Entities,
         "takeTransitionByQuery",

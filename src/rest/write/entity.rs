@@ -164,7 +164,8 @@ fn entity_then(parts: &Parts, id: &str, entity: &str) -> Written {
 }
 
 pub(in crate::rest) fn delete(parts: &Parts, id: &str) -> Written {
-    Ok(begin(id).text("entityId", parts.entity("first")?).finish())
+    let object = begin(id).text("entityId", parts.entity("first")?);
+    Ok(optional(object, "ifMatch", parts.single_header("if-match")?).finish())
 }
 
 pub(in crate::rest) fn list(parts: &Parts, id: &str) -> Written {
@@ -301,10 +302,10 @@ pub(in crate::rest) fn transitions_of_class(parts: &Parts, id: &str) -> Written 
 }
 
 pub(in crate::rest) fn transition(parts: &Parts, id: &str) -> Written {
-    Ok(begin(id)
+    let object = begin(id)
         .text("entityId", parts.entity("entityId")?)
-        .text("transition", parts.path("transition"))
-        .finish())
+        .text("transition", parts.path("transition"));
+    Ok(optional(object, "ifMatch", parts.single_header("if-match")?).finish())
 }
 
 pub(in crate::rest) fn transition_by_query(parts: &Parts, id: &str) -> Written {
@@ -314,10 +315,10 @@ pub(in crate::rest) fn transition_by_query(parts: &Parts, id: &str) -> Written {
     let transition = parts
         .query("transitionName")
         .ok_or_else(|| bad("transitionName is missing"))?;
-    Ok(begin(id)
+    let object = begin(id)
         .text("entityId", entity)
-        .text("transition", transition)
-        .finish())
+        .text("transition", transition);
+    Ok(optional(object, "ifMatch", parts.single_header("if-match")?).finish())
 }
 
 /// A list of what each transaction did.

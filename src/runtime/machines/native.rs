@@ -18,7 +18,7 @@ use crate::expr::{members, string};
 use crate::id::{EntityId, ModelKey, Tenant, WorkflowName};
 use crate::registry::bundle::{Machine, of_model};
 use crate::runtime::{
-    Error, Initiator, Runtime, Session,
+    Initiator, Runtime, Session,
     anchor::{Anchor, Origin},
     dispatch::take_in_changes,
     drive::Stopped,
@@ -359,13 +359,13 @@ impl Runtime {
         if matches!(action.connector.config, Config::Entity) {
             return Ok(Some(self.act_on_entity(session, by, &action).await?));
         }
-        session.park();
+        session.park()?;
         let done = tokio::select! {
             biased;
             done = self.act(by, fire, &action) => done,
-            () = session.cancelled(by) => return Err(Error::Cancelled.into()),
+            error = session.cancelled(by) => return Err(error.into()),
         };
-        session.take_back().await?;
+        session.take_back(by, None).await?;
         Ok(Some(done?))
     }
 }

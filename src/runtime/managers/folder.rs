@@ -25,6 +25,7 @@ use crate::dialect::managers::{
     FilePath, ItemRef, Manager, ManagerStatus, Seen, Start, StateFile, Work, path_of,
 };
 use crate::error::{Code, Failure};
+use crate::id::RunId;
 use crate::registry::{Error, Expected, FileVersion, Folder, FolderTurn, IntendedItem, Intent};
 use crate::runtime::{Initiator, Runtime, Session, runs::task_parts};
 
@@ -47,6 +48,13 @@ struct Owed {
     work: Box<str>,
     item: IntendedItem,
     state_path: FilePath,
+}
+
+/// Items whose ends were taken over, and the runs of their work.
+#[derive(Default)]
+struct Over {
+    items: Vec<IntendedItem>,
+    runs: Vec<RunId>,
 }
 
 /// Which items there are, and what their intents are about.
@@ -171,7 +179,7 @@ impl InFolder<'_> {
             manager.promote();
             let processes = processes && manager.status == ManagerStatus::InProgress;
             let mut owed = Vec::new();
-            let mut over = Vec::new();
+            let mut over = Over::default();
             if processes {
                 let Some(seen) = self.seen(&manager, outcome).await? else {
                     continue;
@@ -183,11 +191,11 @@ impl InFolder<'_> {
                     continue;
                 };
                 owed = intended;
-                let ended = awaited.iter().filter_map(|of| {
-                    let item = &manager.workers[of.worker].items[of.item];
-                    item.work.as_deref().filter(|_| item.status.is_finished())
-                });
-                over = ended.filter_map(intended_for).collect();
+                let work = manager.ended_work(&awaited);
+                over = Over {
+                    runs: self.runtime.runs_of_work(self.by, &work).await?,
+                    items: work.into_iter().filter_map(intended_for).collect(),
+                };
             }
             if let Some(text) = manager.edited() {
                 let expected = Expected::of(&version);
@@ -206,7 +214,7 @@ impl InFolder<'_> {
                     status = self.fail(&failed).await?.unwrap_or(status);
                 }
             }
-            self.forget(&over, status).await?;
+            self.forget(over, status).await?;
             return Ok(Some((status, processes)));
         }
         Err(Trouble::File(
@@ -553,26 +561,30 @@ impl InFolder<'_> {
     }
 
     /// Forgets the intents of items whose end was taken over; of a manager that is done, all.
-    async fn forget(&self, over: &[IntendedItem], status: ManagerStatus) -> Result<(), Trouble> {
+    async fn forget(&self, over: Over, status: ManagerStatus) -> Result<(), Trouble> {
         let namespace = self.namespace();
-        let mut over = over.to_vec();
+        let Over { mut items, runs } = over;
         if status == ManagerStatus::Done {
             let (registry, tenant) = (&self.runtime.0.registry, &self.by.tenant);
             let left = registry.intended_items(tenant, namespace, self.name, LEFT_MAX);
-            over.extend(left.await?);
+            items.extend(left.await?);
         }
-        over.sort();
-        over.dedup();
+        items.sort();
+        items.dedup();
         let mut conflicts = 0;
-        while !over.is_empty() && conflicts < CONFLICTS_MAX {
+        while conflicts < CONFLICTS_MAX && !(items.is_empty() && runs.is_empty()) {
             let mut session = self.session();
             let unit = session.unit()?;
             let mut is_changed = false;
-            for item in &over {
+            for item in &items {
                 if Intent::find(unit, namespace, item).await?.is_some() {
                     Intent::forget(unit, namespace, item)?;
                     is_changed = true;
                 }
+            }
+            for run in &runs {
+                let taken_over = unit.end_taken_over(*run).await;
+                is_changed |= taken_over.map_err(Failure::from)?;
             }
             if !is_changed {
                 return Ok(());

@@ -7,6 +7,7 @@ use crate::dialect::managers::{
     FilePath, Filed, ItemRef, Manager, ManagerStatus, Seen, StateFile, Work, path_of, text_of,
 };
 use crate::error::{Code, Failure};
+use crate::id::{RunId, Tenant};
 use crate::program::{Payload, Run, Status};
 use crate::registry::{Expected, File, ListedFile};
 use crate::runtime::{Initiator, Runtime, Session};
@@ -102,9 +103,14 @@ impl Runtime {
             if processes {
                 let seen = self.seen(&mut session, &mut watch, by, namespace, &manager);
                 let seen = seen.await?;
+                let awaited = manager.awaited();
                 let starting =
                     self.start_items(&mut session, by, namespace, name, &mut manager, &seen);
                 outcome.started = starting.await?;
+                let over = manager.ended_work(&awaited);
+                for run in self.runs_of_work(by, &over).await? {
+                    session.unit()?.end_taken_over(run).await?;
+                }
             }
             outcome.status = Some(manager.status);
             let filed = Some(manager.status);
@@ -172,13 +178,7 @@ impl Runtime {
         watch: &mut Watch,
     ) -> Result<Work, Failure> {
         let tenant = &by.tenant;
-        let mut found = self.find_run(tenant, work).await;
-        if found.as_ref().is_err_and(is_not_found)
-            && let Some((run, _)) = crate::runtime::runs::task_parts(work)
-        {
-            found = self.find_run(tenant, run).await;
-        }
-        let run = match found {
+        let run = match self.run_of_work(tenant, work).await {
             Err(failure) if is_not_found(&failure) => return Ok(Work::Gone),
             found => found?,
         };
@@ -204,6 +204,32 @@ impl Runtime {
                 Work::Failed(format!("{work} ended {}{why}", run.status.as_str()))
             }
         })
+    }
+
+    /// The runs of work that was started for items, of those that are there.
+    pub(super) async fn runs_of_work(
+        &self,
+        by: &Initiator,
+        work: &[&str],
+    ) -> Result<Vec<RunId>, Failure> {
+        let mut runs = Vec::new();
+        for work in work {
+            match self.run_of_work(&by.tenant, work).await {
+                Err(failure) if is_not_found(&failure) => {}
+                found => runs.push(found?),
+            }
+        }
+        Ok(runs)
+    }
+
+    async fn run_of_work(&self, tenant: &Tenant, work: &str) -> Result<RunId, Failure> {
+        let found = self.find_run(tenant, work).await;
+        if found.as_ref().is_err_and(is_not_found)
+            && let Some((run, _)) = crate::runtime::runs::task_parts(work)
+        {
+            return self.find_run(tenant, run).await;
+        }
+        found
     }
 
     /// What was answered to a task that failed; none of a run.

@@ -252,7 +252,7 @@ impl Runtime {
             EntityStep::Delete => {
                 let get: Get = read(input)?;
                 let id = entity_id(&get.entity_id)?;
-                self.delete(session, id, by).await?;
+                self.delete(session, id, None, by).await?;
                 Ok(EntityAnswer::Done {
                     output: serde_json::json!({"entityId": id.to_string()})
                         .to_string()

@@ -20,7 +20,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use super::view::instance_status;
+use super::view::{instance_status, instance_step};
 use crate::clock::Timestamp;
 use crate::connector::{CallFailed, MirrorRow, MirrorTable};
 use crate::error::{Code, Failure};
@@ -318,6 +318,10 @@ impl Runtime {
         run: RunId,
     ) -> Result<Written, Failure> {
         let Some(stored) = self.storage().run(tenant, run).await? else {
+            warn!(
+                tenant = tenant.as_str(), run.id = %run,
+                "a run was removed before the table that shows runs had its end"
+            );
             return Ok(Written::Yes);
         };
         let shown = match self.shown_outside(tenant, &stored).await {
@@ -397,7 +401,7 @@ impl Runtime {
             id: run.id.clone(),
             saga: Arc::clone(&stored.name.name),
             status: instance_status(run),
-            at: saga.at,
+            at: instance_step(saga.at, run, &program, &form.order),
             input: self.shown_value(stored.id, &run.input).await?,
             results,
             signal,

@@ -42,7 +42,7 @@ pub use plans::Plans;
 pub use send::parts as task_parts;
 pub use start::{RunStarted, StartRun};
 pub use state::{Invoked, RunKind, RunState, events};
-pub use tasks::{Invoke, ShownTask, TaskPlace, TaskStatus, TasksAsked};
+pub use tasks::{Invoke, InvokedTask, ShownTask, TaskPlace, TaskStatus, TasksAsked};
 pub use tries::{Tries, Try};
 pub use view::{RunDetails, Shown};
 

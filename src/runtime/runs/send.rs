@@ -177,7 +177,12 @@ impl Runtime {
             retry_delay: action.retry_delay(),
             wait: action.wait().unwrap_or(settings.tasks_wait),
             output_max: usize::try_from(action.max_output_bytes).unwrap_or(usize::MAX),
-            created: self.0.clock.now(),
+            // An invocation is its task.
+            created: if state.is_listed() {
+                self.0.clock.now()
+            } else {
+                state.run.created
+            },
             used: state.used(task.ordinal),
             position: stored.position,
         })

@@ -76,6 +76,7 @@ pub struct RunStarted {
     pub id: Box<str>,
     pub version: Arc<str>,
     pub status: Status,
+    pub created: Timestamp,
     pub is_new: bool,
     pub kind: RunKind,
     /// Whether it is a saga that ends without waiting for signals or delays.
@@ -185,6 +186,9 @@ impl Runtime {
         let advance = state.stored(&history)?;
         let text = Arc::clone(&advance.state);
         session.unit()?.begin_run(new, advance)?;
+        if start.started_by == StartedBy::Manager {
+            session.unit()?.await_end(run)?;
+        }
         let (version, kind) = (Arc::clone(&state.version), state.kind());
         self.0.parsed.keep(run, &text, Arc::new(state));
         Ok(RunStarted {
@@ -192,6 +196,7 @@ impl Runtime {
             id,
             version,
             status: Status::Pending,
+            created: now,
             is_new: true,
             kind,
             is_simple_saga,
@@ -316,6 +321,7 @@ impl Runtime {
             id: state.run.id.clone(),
             version: Arc::clone(&state.version),
             status: state.run.status,
+            created: state.run.created,
             is_new: false,
             kind: state.kind(),
             // Its answer is that of a run that was there already.

@@ -59,7 +59,7 @@ impl Runtime {
                 Ok(_) if !self.storage().is_shared() => return,
                 Ok(0) => {}
                 Ok(runs) => info!(runs, "runs of a process that is gone were taken over"),
-                Err(failure) => warn!(%failure, "the runs at work could not be read; retrying"),
+                Err(failure) => warn!(%failure, "the runs in progress could not be read; retrying"),
             }
         }
     }

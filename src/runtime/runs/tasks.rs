@@ -151,6 +151,16 @@ impl TasksFound {
     }
 }
 
+/// The task of an action that was invoked.
+#[derive(Debug)]
+pub struct InvokedTask {
+    pub run: RunId,
+    pub task: Arc<str>,
+    pub created: Timestamp,
+    /// Whether the action was not invoked before with that key.
+    pub is_new: bool,
+}
+
 /// A task while a history is read.
 struct Found {
     ordinal: u64,
@@ -167,14 +177,13 @@ struct Found {
 }
 
 impl Runtime {
-    /// Invokes an action in the transaction of a session; its run, the identifier of its task, and
-    /// whether it was not invoked before with that key.
+    /// Invokes an action in the transaction of a session.
     pub async fn invoke(
         &self,
         session: &mut Session,
         by: &Initiator,
         invoke: Invoke,
-    ) -> Result<(RunId, Arc<str>, bool), Failure> {
+    ) -> Result<InvokedTask, Failure> {
         let (registry, action) = (&self.0.registry, &invoke.action);
         let known = registry.action_named(&by.tenant, &invoke.namespace, action);
         let known = known.await?;
@@ -200,7 +209,7 @@ impl Runtime {
     ) -> Result<Arc<str>, Failure> {
         item.action = format!("{ITEM}{}", item.action).into();
         let started = self.invoke_known(session, by, &item, id, StartedBy::Manager);
-        Ok(started.await?.1)
+        Ok(started.await?.task)
     }
 
     async fn invoke_known(
@@ -210,7 +219,7 @@ impl Runtime {
         invoke: &Invoke,
         id: Option<Box<str>>,
         started_by: StartedBy,
-    ) -> Result<(RunId, Arc<str>, bool), Failure> {
+    ) -> Result<InvokedTask, Failure> {
         let name = RunName {
             namespace: Arc::clone(&invoke.namespace),
             name: format!("{INVOCATION}{}", invoke.action).into(),
@@ -228,7 +237,12 @@ impl Runtime {
             ..StartRun::new(name, Arc::clone(&invoke.input), started_by)
         };
         let started = self.start_run(session, by, start).await?;
-        Ok((started.run, task_id(&started.id, 1), started.is_new))
+        Ok(InvokedTask {
+            run: started.run,
+            task: task_id(&started.id, 1),
+            created: started.created,
+            is_new: started.is_new,
+        })
     }
 
     /// A task by its identifier.

@@ -165,7 +165,9 @@ impl Runtime {
         ordinal: u64,
         end: &End,
     ) -> Result<Option<Reported>, Failure> {
-        session.take_back().await?;
+        // Requests of the member that are still working may not hold up its answer for ever.
+        let until = tokio::time::Instant::now().checked_add(self.0.settings.limits.time);
+        session.take_back(&Initiator::system(tenant), until).await?;
         session.is_try(self.tries(tenant, run).begin().await);
         let run = self.find_run(tenant, run).await?;
         let read = self.read_run(tenant, run).await?;

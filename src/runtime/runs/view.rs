@@ -7,7 +7,8 @@ use crate::clock::Timestamp;
 use crate::error::{Code, Failure};
 use crate::id::{RunId, Tenant};
 use crate::program::{
-    EventKind, HistoryEvent, Kind, Payload, Program, Run, START, START_IN_PATHS, Status, Waiting,
+    EventKind, HistoryEvent, Kind, Payload, Program, Run, START, START_IN_PATHS, Status, Then,
+    Waiting,
 };
 use crate::runtime::Runtime;
 use crate::storage::StoredRun;
@@ -51,7 +52,7 @@ pub struct ShownSaga {
     pub order: Vec<Box<str>>,
     /// The word for its status that endpoints and tables of sagas have.
     pub status: &'static str,
-    /// The place of the step at which it is, or was when it ended.
+    /// The place of the step that is next, or at which it ended.
     pub at: usize,
     pub deadline: Option<Timestamp>,
     /// The payload of the last signal.
@@ -88,6 +89,22 @@ pub(super) const fn instance_status(run: &Run) -> &'static str {
         (Status::TimedOut, _) => "timeout",
         (Status::Completed | Status::Failed | Status::Cancelled, _) => run.status.as_str(),
     }
+}
+
+/// The place of the step that is next, in the words of endpoints and tables: a run in a delay has
+/// moved past a step that is nothing but the delay.
+pub(super) fn instance_step(at: usize, run: &Run, program: &Program, order: &[Box<str>]) -> usize {
+    let is_in_delay = matches!(
+        run.waiting,
+        Some(Waiting::Timer {
+            then: Then::Delay,
+            ..
+        })
+    );
+    let step = order.get(at).and_then(|name| program.steps.get(name));
+    let is_over = is_in_delay
+        && step.is_some_and(|step| matches!(&step.kind, Kind::Saga(step) if step.call.is_none()));
+    at + usize::from(is_over)
 }
 
 impl Runtime {
@@ -129,8 +146,10 @@ impl Runtime {
         } else {
             (Vec::new(), 0)
         };
-        let saga = match (&run.saga, program.as_ref().map(|program| &program.saga)) {
-            (Some(state), Some(Some(form))) => {
+        let program = program.as_deref();
+        let form = program.and_then(|program| Some((program, program.saga.as_ref()?)));
+        let saga = match (&run.saga, form) {
+            (Some(state), Some((program, form))) => {
                 let signal = match &state.signal {
                     Some(signal) => Some(self.shown_value(of, signal).await?),
                     None => None,
@@ -138,7 +157,7 @@ impl Runtime {
                 Some(ShownSaga {
                     order: form.order.clone(),
                     status: instance_status(run),
-                    at: state.at,
+                    at: instance_step(state.at, run, program, &form.order),
                     deadline: state.deadline,
                     signal,
                     updated: self.last_event_at(of, run.sequence).await?,

@@ -214,6 +214,11 @@ fn story(life: check::Life, warnings: Vec<String>) -> Story {
 }
 
 fn without_what_differs(mut run: RunRecord) -> RunRecord {
+    // It continues when an earlier part was committed.
+    if run.start.is_continued() {
+        run.at = 0;
+    }
+    run.ended.clear();
     for entry in &mut run.entries {
         if let Entry::Called(call) = entry {
             call.member = call.member.take().map(|_| String::new());

@@ -189,7 +189,7 @@ impl Person {
             (action, document)
         };
         if kind == DeedKind::Delete {
-            self.runtime.delete(session, id, by).await?;
+            self.runtime.delete(session, id, None, by).await?;
             return Ok(Some((action, id)));
         }
         let mut transition = None;

@@ -192,7 +192,7 @@ async fn attempts(writer: &mut Writer, commits: &[CommitRow], cause: Cause) -> b
             Err(error) => {
                 let text = error.to_string();
                 if text != said {
-                    warn!(%error, "the storage is not well yet");
+                    warn!(%error, "the storage is still unavailable");
                     said = text;
                 }
             }

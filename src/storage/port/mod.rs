@@ -69,7 +69,7 @@ pub use record::{
     Record, RecordHead, RecordKey, RecordKind, RecordOrigin, RecordRow, StoredProducer,
 };
 pub(in crate::storage) use record::{RecordHeadPage, RecordPage};
-pub(in crate::storage) use run::{OldRun, RunNameRow};
+pub(in crate::storage) use run::{OldRun, OldRunsWanted, RunNameRow};
 pub use run::{RunEvents, RunKey, RunKeyKind, RunName, RunsWanted, StoredRun};
 pub(in crate::storage) use scan_page::{Entry, LifecycleEntry, Lifecycles, Reached, ScanRequest};
 pub use scan_page::{ScanLifecycle, ScanPage, ScanRow};

@@ -43,10 +43,12 @@ pub enum RecordKind {
     Intent,
     /// An action that was deleted, for its open tasks.
     DeletedAction,
+    /// A run whose end an item of a manager is yet to take over.
+    Awaited,
 }
 
 impl RecordKind {
-    pub(in crate::storage) const ALL: [Self; 17] = [
+    pub(in crate::storage) const ALL: [Self; 18] = [
         Self::Definition,
         Self::Program,
         Self::Action,
@@ -64,6 +66,7 @@ impl RecordKind {
         Self::File,
         Self::Intent,
         Self::DeletedAction,
+        Self::Awaited,
     ];
 
     /// The kind of a code; none if this release does not know it.
@@ -90,10 +93,12 @@ impl RecordKind {
             Self::Machine => 12,
             Self::Routes => 13,
             Self::File => 14,
-            // An index of the table knows it by this number.
+            // Indexes of the table know it by this number.
             Self::Mirror => 15,
             Self::Intent => 16,
             Self::DeletedAction => 17,
+            // The statements that remove runs know it by this number.
+            Self::Awaited => 18,
         }
     }
 }

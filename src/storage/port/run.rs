@@ -115,11 +115,23 @@ pub struct RunsWanted {
     pub before: Option<RunId>,
 }
 
+/// Which ended runs are removed.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::storage) struct OldRunsWanted {
+    /// Those that ended before this time.
+    pub(in crate::storage) before: Timestamp,
+    /// The same of those that something else still needs.
+    pub(in crate::storage) needed_before: Timestamp,
+    /// Those that ended earlier were looked at.
+    pub(in crate::storage) since: Timestamp,
+}
+
 /// A run that has ended long ago.
 #[derive(Debug, Clone)]
 pub(in crate::storage) struct OldRun {
     pub(in crate::storage) tenant: Tenant,
     pub(in crate::storage) run: RunId,
+    pub(in crate::storage) ended: Timestamp,
     /// What its state takes.
     pub(in crate::storage) bytes: i64,
 }

@@ -9,7 +9,9 @@ use crate::clock::Timestamp;
 use crate::entity::Position;
 use crate::id::{EntityId, RunId, Tenant};
 use crate::storage::{
-    port::{Error, NodeRow, OldRun, RunEvents, RunKey, RunsWanted, StoredRun, TenantRow},
+    port::{
+        Error, NodeRow, OldRun, OldRunsWanted, RunEvents, RunKey, RunsWanted, StoredRun, TenantRow,
+    },
     rows::{RunData, RunEventData},
 };
 
@@ -181,17 +183,20 @@ impl Postgres {
 
     pub(in crate::storage) async fn runs_old(
         &self,
-        before: Timestamp,
+        wanted: OldRunsWanted,
         limit: i64,
     ) -> Result<Vec<OldRun>, Error> {
-        let rows: Vec<(String, i64, i64)> = sqlx::query_as(RUN_OLD)
-            .bind(before.micros())
+        let rows: Vec<(String, i64, i64, i64)> = sqlx::query_as(RUN_OLD)
+            .bind(wanted.since.micros())
+            .bind(wanted.before.micros())
+            .bind(wanted.needed_before.micros())
             .bind(limit)
             .fetch_all(&self.reads)
             .await?;
-        let old = |(tenant, r, bytes): (String, i64, i64)| OldRun {
+        let old = |(tenant, r, ended, bytes): (String, i64, i64, i64)| OldRun {
             tenant: tenant.into(),
             run: RunId::new(r),
+            ended: Timestamp::from_micros(ended),
             bytes,
         };
         Ok(rows.into_iter().map(old).collect())

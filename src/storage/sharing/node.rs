@@ -97,9 +97,9 @@ impl Storage {
                     error!("{taken}");
                     return Err(taken);
                 }
-                Err(error) => debug!(%error, "the beat of this node failed"),
+                Err(error) => debug!(%error, "the heartbeat of this node failed"),
             },
-            Err(error) => debug!(%error, "the beat of this node failed"),
+            Err(error) => debug!(%error, "the heartbeat of this node failed"),
         }
         Ok(())
     }

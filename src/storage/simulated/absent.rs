@@ -8,8 +8,8 @@ use crate::clock::Timestamp;
 use crate::entity::{Position, Sequence};
 use crate::id::{EntityId, JobId, RunId, Tenant};
 use crate::storage::port::{
-    EntityRow, Index, Indexable, Job, JobRow, Leaving, ModelRow, OldRun, Ordered, Probe, StoredJob,
-    Stretch, TenantRow, Version,
+    EntityRow, Index, Indexable, Job, JobRow, Leaving, ModelRow, OldRun, OldRunsWanted, Ordered,
+    Probe, StoredJob, Stretch, TenantRow, Version,
 };
 
 macro_rules! nothing {
@@ -29,7 +29,7 @@ nothing! {
     usage_of_topics(Sequence) -> Vec<(Tenant, i64)>;
     usage_of_runs(Sequence) -> Vec<(Tenant, i64)>;
     topic_old(Timestamp, i64) -> Vec<(Tenant, i64, i64)>;
-    runs_old(Timestamp, i64) -> Vec<OldRun>;
+    runs_old(OldRunsWanted, i64) -> Vec<OldRun>;
     old_run_events(&[RunId], i64) -> Vec<(Position, RunId, i64)>;
     indexes() -> Vec<Index>;
     to_index(ModelRow, Option<EntityId>, i64) -> Vec<Indexable>;

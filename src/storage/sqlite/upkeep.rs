@@ -16,6 +16,7 @@ const INDEX_FORGET: &str = include_str!("sql/index_forget.sql");
 const INDEX_USED: &str = include_str!("sql/index_used.sql");
 const INDEX_UNDECLARE: &str = include_str!("sql/index_undeclare.sql");
 const RUN_FORGET: &str = include_str!("sql/run_forget.sql");
+const RUN_FORGET_AWAITED: &str = include_str!("sql/run_forget_awaited.sql");
 const RUN_FORGET_EVENTS: &str = include_str!("sql/run_forget_events.sql");
 const RUN_FORGET_KEYS: &str = include_str!("sql/run_forget_keys.sql");
 const RUN_FORGET_REST: &str = include_str!("sql/run_forget_rest.sql");
@@ -116,6 +117,7 @@ impl Upkeep {
                 // The keys first: which they are, the runs say.
                 for text in [
                     RUN_FORGET_KEYS,
+                    RUN_FORGET_AWAITED,
                     RUN_FORGET_REST,
                     RUN_FORGET_TIMERS,
                     RUN_FORGET,

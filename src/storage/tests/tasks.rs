@@ -118,6 +118,7 @@ async fn what_a_timer_declined_is_recorded_once() {
             asked: Some("later".to_owned()),
             at: 7,
             entries: Vec::new(),
+            ended: Vec::new(),
         };
         unit.note(&version, record).expect("fits");
         unit.drop_task(&tasks[0]);

@@ -97,7 +97,7 @@ async fn adapt(storage: Storage) {
             Err(error) => {
                 warn!(
                     error = &error as &dyn std::error::Error,
-                    "adaptive indexes could not be looked after; trying again"
+                    "adaptive indexes could not be maintained; trying again"
                 );
                 sleep(PAUSE).await;
             }

@@ -5,8 +5,12 @@ use std::{collections::HashMap, time::Duration};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
+use crate::clock::Timestamp;
 use crate::id::{RunId, Tenant};
-use crate::storage::{Error, Storage, port::Upkeep};
+use crate::storage::{
+    Error, Storage,
+    port::{OldRunsWanted, Upkeep},
+};
 
 /// How many runs, and how many rows of their histories, are removed at once.
 const RUNS_AT_ONCE: i64 = 250;
@@ -15,13 +19,18 @@ const ROWS_AT_ONCE: i64 = 1_000;
 /// How long is waited at least, and at most, before runs are looked for.
 const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(10));
 
+/// How long a run stays beyond its time that is yet to be written to a table outside, or whose end an
+/// item of a manager is yet to take over. The table may be gone, or the item.
+const NEEDED_MAX: Duration = Duration::from_hours(30 * 24);
+
 impl Storage {
     /// Removes runs once they have ended for so long, until `stop` is cancelled.
     pub async fn forget_runs(self, age: Duration, stop: CancellationToken) {
         let forgetting = async {
             loop {
                 tokio::time::sleep((age / 2).clamp(PAUSE.0, PAUSE.1)).await;
-                while match self.forget_some_runs(age).await {
+                let mut since = Timestamp::from_micros(0);
+                while match self.forget_some_runs(age, &mut since).await {
                     Ok(removed) => removed > 0,
                     Err(error) => {
                         warn!(%error, "ended runs could not be removed; trying again");
@@ -33,13 +42,24 @@ impl Storage {
         stop.run_until_cancelled(forgetting).await;
     }
 
-    /// Removes those that ended first; how many that were.
-    async fn forget_some_runs(&self, age: Duration) -> Result<u64, Error> {
+    /// Removes those that ended first since a time, which moves on to the last of them; how many
+    /// rows that were.
+    pub(in crate::storage) async fn forget_some_runs(
+        &self,
+        age: Duration,
+        since: &mut Timestamp,
+    ) -> Result<u64, Error> {
         let before = self.now().before(age);
-        let old = self.0.database.runs_old(before, RUNS_AT_ONCE).await?;
-        if old.is_empty() {
+        let wanted = OldRunsWanted {
+            before,
+            needed_before: before.before(NEEDED_MAX),
+            since: *since,
+        };
+        let old = self.0.database.runs_old(wanted, RUNS_AT_ONCE).await?;
+        let Some(last) = old.last() else {
             return Ok(0);
-        }
+        };
+        *since = last.ended;
         let runs: Vec<RunId> = old.iter().map(|old| old.run).collect();
         let tenants: HashMap<RunId, &Tenant> =
             old.iter().map(|old| (old.run, &old.tenant)).collect();

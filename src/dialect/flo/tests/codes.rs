@@ -55,6 +55,7 @@ fn rows() -> Vec<Row> {
         ("E107 a built-in terminal", with("terminals: {flo.Failed: {status: failed}}"), &["E107 error terminals.flo.Failed", "E302 warning terminals.flo.Failed"]),
         ("E108 an unknown key", with("colour: red"), &["E108 warning colour"]),
         ("E108 an unknown key inside", executor("colour: red"), &["E108 warning plans.p.executors[0].colour"]),
+        ("E109 a signal that nobody can send", wait("{type: _x, timeoutMs: 1}"), &["E109 error start.waitForSignal.type"]),
         ("E109 a text for a map", with("steps: none"), &["E109 error steps"]),
         ("E109 a number for a name", format!("kind: Workflow\nname: 1\nversion: \"1\"\n{START}"), &["E109 error name"]),
         ("E109 a number that is too large", run("retry: {max_attempts: 4294967296}"), &["E109 error start.retry.max_attempts"]),

@@ -1,0 +1,7 @@
+-- What says that the ends of runs are yet to be taken over.
+delete from record
+where kind = 18 and ns = '' and (t, name) in (
+  select run.t, run.r::text
+  from unnest($1::bigint[]) given(r)
+  join run on run.r = given.r
+)
