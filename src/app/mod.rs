@@ -308,12 +308,8 @@ async fn serve(
         routes: own_routes(&config),
         cluster: cluster.clone(),
     };
-    let defining = define(&config, &services);
-    if let Some(Err(error)) = asked_to_stop.run_until_cancelled(defining).await {
-        // Before the storage is closed, or they would report that it is.
-        end_tasks(&tasks, &stop).await;
-        return Err(error);
-    }
+    let defined = asked_to_stop.run_until_cancelled(Box::pin(define(&config, &services)));
+    started(defined.await, &tasks, &stop).await?;
     let authenticator = config.authenticator.clone();
     let service = grpc::Service {
         services: services.clone(),
@@ -370,11 +366,20 @@ async fn define(config: &Config, services: &Services) -> Result<(), Error> {
     }
 }
 
-/// Ends the tasks of a process that does not serve after all.
-async fn end_tasks(tasks: &TaskTracker, stop: &CancellationToken) {
-    stop.cancel();
-    tasks.close();
-    let _ = timeout(GRACE_OF_STREAMS, tasks.wait()).await;
+/// Ends the tasks of a process that does not serve after all: before the storage is closed, or they
+/// would report that it is.
+async fn started(
+    defined: Option<Result<(), Error>>,
+    tasks: &TaskTracker,
+    stop: &CancellationToken,
+) -> Result<(), Error> {
+    let defined = defined.unwrap_or(Ok(()));
+    if defined.is_err() {
+        stop.cancel();
+        tasks.close();
+        let _ = timeout(GRACE_OF_STREAMS, tasks.wait()).await;
+    }
+    defined
 }
 
 /// The paths of the service itself, which no route may take.

@@ -62,7 +62,7 @@ struct Owner {
     /// Whether its work is committed at once, and not in segments.
     is_whole: bool,
     /// The first entity of which a part was committed before the rest, and in which transaction.
-    committed: Option<(EntityId, TransactionId)>,
+    committed: Option<Box<(EntityId, TransactionId)>>,
 }
 
 /// How much of an owner's work is committed.
@@ -283,20 +283,23 @@ impl Session {
     /// Notes that a part of the work on an entity was committed.
     pub(super) fn has_committed(&mut self, id: EntityId, transaction: TransactionId) {
         if let Some(owner) = self.owner() {
-            owner.committed.get_or_insert((id, transaction));
+            owner
+                .committed
+                .get_or_insert_with(|| Box::new((id, transaction)));
         }
     }
 
     /// The failure of the rest: what was committed stays, and the caller decides.
     pub(super) fn after_part(&self, failure: Failure) -> Failure {
-        match &self.role {
-            Role::Owner(Owner {
-                committed: Some((entity, transaction)),
-                ..
-            }) => failure
+        let committed = match &self.role {
+            Role::Owner(owner) => owner.committed.as_deref(),
+            Role::Guest(_) => None,
+        };
+        match committed {
+            Some((entity, transaction)) => failure
                 .with("entityId", entity.to_string())
                 .with("committedTransactionId", transaction.to_string()),
-            Role::Owner(_) | Role::Guest(_) => failure,
+            None => failure,
         }
     }
 

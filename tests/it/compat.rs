@@ -252,8 +252,8 @@ async fn required_tags_follow_the_profile() {
         let new = new_entity(&model, &json!({"n": 1}));
         let answer = connection.call("EntityCreateRequest", new.clone()).await;
         assert_eq!(refusal(&answer), "NO_COMPUTE_MEMBER_FOR_TAG");
-        let has_one = Member::join(&server, &["B"]).await;
-        drop(has_one.record(|_| Reply::Nothing));
+        let joined_with_one = Member::join(&server, &["B"]).await;
+        drop(joined_with_one.record(|_| Reply::Nothing));
         let answer = connection.call("EntityCreateRequest", new).await;
         let expected = if is_cyoda {
             ""

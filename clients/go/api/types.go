@@ -1116,6 +1116,8 @@ type EntityDeleteAllResponse struct {
 // EntityDeleteRequest: the data of an event of this type.
 type EntityDeleteRequest struct {
 	EntityID string `json:"entityId"`
+	// The version to delete, by the transaction that wrote it; `*` is any version.
+	IfMatch *string `json:"ifMatch,omitempty"`
 }
 
 // EntityDeleteResponse: An entity that was deleted.
@@ -1865,8 +1867,10 @@ type TransactionInfo struct {
 
 // EntityTransitionRequest: the data of an event of this type.
 type EntityTransitionRequest struct {
-	EntityID   string `json:"entityId"`
-	Transition string `json:"transition"`
+	EntityID string `json:"entityId"`
+	// The version to take it in, by the transaction that wrote it; `*` is any version.
+	IfMatch    *string `json:"ifMatch,omitempty"`
+	Transition string  `json:"transition"`
 }
 
 // EntityTransitionResponse: The transitions that can be requested next.
@@ -2864,9 +2868,9 @@ type NodesGetResponse struct {
 type ServiceNode struct {
 	// Where other nodes reach it by gRPC.
 	Address string `json:"address"`
-	// How long ago it said so last, in milliseconds.
+	// How long ago its last heartbeat was, in milliseconds.
 	BeatAgeMs int64 `json:"beatAgeMs"`
-	// Whether it has said lately that it is there.
+	// Whether its last heartbeat is recent.
 	Live bool `json:"live"`
 	// How many compute members are connected to it, of all tenants.
 	Members int64  `json:"members"`

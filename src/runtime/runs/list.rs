@@ -185,8 +185,12 @@ impl Runtime {
         Ok(match &state.run.input {
             Payload::Inline(text) => has_value(text),
             Payload::At(sequence) => {
-                let input = self.stored_value(shown.stored.id, *sequence).await?;
-                has_value(&input)
+                let stored = &shown.stored;
+                match self.stored_value(stored.id, *sequence).await {
+                    Ok(input) => has_value(&input),
+                    Err(_) if self.is_being_removed(stored).await? => false,
+                    Err(failure) => return Err(failure),
+                }
             }
         })
     }

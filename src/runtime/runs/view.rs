@@ -111,6 +111,35 @@ impl Runtime {
     /// A run with all of its values.
     pub async fn run_details(&self, tenant: &Tenant, id: &str) -> Result<RunDetails, Failure> {
         let stored = self.stored_run(tenant, id).await?;
+        let details = self.details_of(tenant, Arc::clone(&stored)).await;
+        match details {
+            Err(failure)
+                if failure.code() == Code::ServerError
+                    && self.is_being_removed(&stored).await? =>
+            {
+                Err(super::not_found(id))
+            }
+            details => details,
+        }
+    }
+
+    /// Whether a run that has ended is past its time: its history is removed first, part by part.
+    pub(super) async fn is_being_removed(&self, stored: &StoredRun) -> Result<bool, Failure> {
+        if stored.ended.is_none() {
+            return Ok(false);
+        }
+        let oldest = self.storage().run_events(stored.id, 0, 1).await?;
+        let mut oldest = oldest.iter().map(|advance| events(&advance.record));
+        let oldest = oldest.next().transpose()?;
+        let oldest = oldest.and_then(|events| events.first().map(|event| event.sequence));
+        Ok(oldest != Some(1))
+    }
+
+    async fn details_of(
+        &self,
+        tenant: &Tenant,
+        stored: Arc<StoredRun>,
+    ) -> Result<RunDetails, Failure> {
         let shown = self.shown_run(tenant, stored).await?;
         let run = &shown.state.run;
         let of = shown.stored.id;

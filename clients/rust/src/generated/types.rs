@@ -2809,6 +2809,9 @@ pub struct EntityDeleteAllResponse {
 #[non_exhaustive]
 pub struct EntityDeleteRequest {
     pub entity_id: String,
+    /// The version to delete, by the transaction that wrote it; `*` is any version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub if_match: Option<String>,
 }
 
 impl EntityDeleteRequest {
@@ -2816,7 +2819,16 @@ impl EntityDeleteRequest {
     pub fn new(entity_id: impl Into<String>) -> Self {
         Self {
             entity_id: entity_id.into(),
+            if_match: None,
         }
+    }
+
+    /// Sets `ifMatch`:
+    /// The version to delete, by the transaction that wrote it; `*` is any version.
+    #[must_use]
+    pub fn if_match(mut self, if_match: impl Into<String>) -> Self {
+        self.if_match = Some(if_match.into());
+        self
     }
 }
 
@@ -4578,6 +4590,9 @@ pub struct TransactionInfo {
 #[non_exhaustive]
 pub struct EntityTransitionRequest {
     pub entity_id: String,
+    /// The version to take it in, by the transaction that wrote it; `*` is any version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub if_match: Option<String>,
     pub transition: String,
 }
 
@@ -4586,8 +4601,17 @@ impl EntityTransitionRequest {
     pub fn new(entity_id: impl Into<String>, transition: impl Into<String>) -> Self {
         Self {
             entity_id: entity_id.into(),
+            if_match: None,
             transition: transition.into(),
         }
+    }
+
+    /// Sets `ifMatch`:
+    /// The version to take it in, by the transaction that wrote it; `*` is any version.
+    #[must_use]
+    pub fn if_match(mut self, if_match: impl Into<String>) -> Self {
+        self.if_match = Some(if_match.into());
+        self
     }
 }
 
@@ -7614,9 +7638,9 @@ pub struct NodesGetResponse {
 pub struct ServiceNode {
     /// Where other nodes reach it by gRPC.
     pub address: String,
-    /// How long ago it said so last, in milliseconds.
+    /// How long ago its last heartbeat was, in milliseconds.
     pub beat_age_ms: i64,
-    /// Whether it has said lately that it is there.
+    /// Whether its last heartbeat is recent.
     pub live: bool,
     /// How many compute members are connected to it, of all tenants.
     pub members: i64,

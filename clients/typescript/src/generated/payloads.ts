@@ -941,6 +941,8 @@ export interface EntityDeleteRequest {
   entityId: string;
   /** Anything, conventionally the id of the event. */
   id?: string;
+  /** The version to delete, by the transaction that wrote it; `*` is any version. */
+  ifMatch?: string | null;
 }
 
 /** An entity that was deleted. */
@@ -1475,6 +1477,8 @@ export interface EntityTransitionRequest {
   entityId: string;
   /** Anything, conventionally the id of the event. */
   id?: string;
+  /** The version to take it in, by the transaction that wrote it; `*` is any version. */
+  ifMatch?: string | null;
   transition: string;
 }
 
@@ -3337,9 +3341,9 @@ export interface ScheduleFunction {
 export interface ServiceNode {
   /** Where other nodes reach it by gRPC. */
   address: string;
-  /** How long ago it said so last, in milliseconds. */
+  /** How long ago its last heartbeat was, in milliseconds. */
   beatAgeMs: number;
-  /** Whether it has said lately that it is there. */
+  /** Whether its last heartbeat is recent. */
   live: boolean;
   /** How many compute members are connected to it, of all tenants. */
   members: number;

@@ -1143,6 +1143,8 @@ class EntityDeleteRequest(TypedDict):
     entityId: str
     id: NotRequired[str]
     """Anything, conventionally the id of the event."""
+    ifMatch: NotRequired[str | None]
+    """The version to delete, by the transaction that wrote it; `*` is any version."""
 
 
 class EntityDeleteResponse(TypedDict):
@@ -1747,6 +1749,8 @@ class EntityTransitionRequest(TypedDict):
     entityId: str
     id: NotRequired[str]
     """Anything, conventionally the id of the event."""
+    ifMatch: NotRequired[str | None]
+    """The version to take it in, by the transaction that wrote it; `*` is any version."""
     transition: str
 
 
@@ -3833,9 +3837,9 @@ class ServiceNode(TypedDict):
     address: str
     """Where other nodes reach it by gRPC."""
     beatAgeMs: int
-    """How long ago it said so last, in milliseconds."""
+    """How long ago its last heartbeat was, in milliseconds."""
     live: bool
-    """Whether it has said lately that it is there."""
+    """Whether its last heartbeat is recent."""
     members: int
     """How many compute members are connected to it, of all tenants."""
     name: str

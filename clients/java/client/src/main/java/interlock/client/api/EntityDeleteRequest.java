@@ -5,9 +5,14 @@ import interlock.client.Request;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/** The payload of this request. */
+/**
+ * The payload of this request.
+ *
+ * @param ifMatch The version to delete, by the transaction that wrote it; <code>*</code> is any version.
+ */
 public record EntityDeleteRequest(
-        String entityId) implements Request {
+        String entityId,
+        @Nullable String ifMatch) implements Request {
 
     @Override
     public String eventType() {
@@ -23,6 +28,7 @@ public record EntityDeleteRequest(
     public Builder toBuilder() {
         Builder builder = new Builder();
         builder.entityId = entityId;
+        builder.ifMatch = ifMatch;
         return builder;
     }
 
@@ -30,6 +36,7 @@ public record EntityDeleteRequest(
     public static final class Builder {
 
         private @Nullable String entityId;
+        private @Nullable String ifMatch;
 
         private Builder() {}
 
@@ -38,10 +45,17 @@ public record EntityDeleteRequest(
             return this;
         }
 
+        /** The version to delete, by the transaction that wrote it; <code>*</code> is any version. */
+        public Builder ifMatch(String ifMatch) {
+            this.ifMatch = ifMatch;
+            return this;
+        }
+
         /** Makes it. */
         public EntityDeleteRequest build() {
             return new EntityDeleteRequest(
-                    Objects.requireNonNull(entityId, "entityId"));
+                    Objects.requireNonNull(entityId, "entityId"),
+                    ifMatch);
         }
     }
 }

@@ -5,9 +5,14 @@ import interlock.client.Request;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/** The payload of this request. */
+/**
+ * The payload of this request.
+ *
+ * @param ifMatch The version to take it in, by the transaction that wrote it; <code>*</code> is any version.
+ */
 public record EntityTransitionRequest(
         String entityId,
+        @Nullable String ifMatch,
         String transition) implements Request {
 
     @Override
@@ -24,6 +29,7 @@ public record EntityTransitionRequest(
     public Builder toBuilder() {
         Builder builder = new Builder();
         builder.entityId = entityId;
+        builder.ifMatch = ifMatch;
         builder.transition = transition;
         return builder;
     }
@@ -32,12 +38,19 @@ public record EntityTransitionRequest(
     public static final class Builder {
 
         private @Nullable String entityId;
+        private @Nullable String ifMatch;
         private @Nullable String transition;
 
         private Builder() {}
 
         public Builder entityId(String entityId) {
             this.entityId = entityId;
+            return this;
+        }
+
+        /** The version to take it in, by the transaction that wrote it; <code>*</code> is any version. */
+        public Builder ifMatch(String ifMatch) {
+            this.ifMatch = ifMatch;
             return this;
         }
 
@@ -50,6 +63,7 @@ public record EntityTransitionRequest(
         public EntityTransitionRequest build() {
             return new EntityTransitionRequest(
                     Objects.requireNonNull(entityId, "entityId"),
+                    ifMatch,
                     Objects.requireNonNull(transition, "transition"));
         }
     }

@@ -5,8 +5,8 @@ package interlock.client.api;
  * A process that uses the database.
  *
  * @param address Where other nodes reach it by gRPC.
- * @param beatAgeMs How long ago it said so last, in milliseconds.
- * @param live Whether it has said lately that it is there.
+ * @param beatAgeMs How long ago its last heartbeat was, in milliseconds.
+ * @param live Whether its last heartbeat is recent.
  * @param members How many compute members are connected to it, of all tenants.
  */
 public record ServiceNode(
