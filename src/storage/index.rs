@@ -3,7 +3,7 @@
 //!
 //! An index is a set of rows, not a structure of the database: making one blocks nobody. Writers
 //! maintain it from the commit that declares it; a background task fills in what was there before
-//! ([`super::upkeep::fill`]).
+//! (`upkeep::fill`).
 
 use std::{
     collections::HashMap,
