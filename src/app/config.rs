@@ -65,7 +65,7 @@ pub struct Config {
     pub manager_interval: Option<Duration>,
     /// The folder with the files of a namespace, if there is one.
     pub manager_folder: Option<ManagerFolder>,
-    /// How long events of topics are kept.
+    /// How long events of topics are kept; none: for ever.
     pub topics_retention: Option<Duration>,
     pub connectors: connector::Settings,
     pub streams: StreamSettings,
@@ -168,12 +168,10 @@ impl Config {
                 retry_pause: sources.duration("RETRY_PAUSE")?,
                 runs: run_settings(&sources)?,
             },
-            runs_retention: Some(sources.duration("RUNS_RETENTION")?).filter(|age| !age.is_zero()),
-            manager_interval: Some(sources.duration("MANAGER_INTERVAL")?)
-                .filter(|interval| !interval.is_zero()),
+            runs_retention: sources.duration_or_none("RUNS_RETENTION")?,
+            manager_interval: sources.duration_or_none("MANAGER_INTERVAL")?,
             manager_folder: bundles::manager_folder(&sources, &authenticator)?,
-            topics_retention: Some(sources.duration("TOPICS_RETENTION")?)
-                .filter(|age| !age.is_zero()),
+            topics_retention: sources.duration_or_none("TOPICS_RETENTION")?,
             tasks: tasks::Settings {
                 lease: sources.positive_duration("TASKS_LEASE")?,
                 waiting_bytes_max: tasks::Settings::WAITING_BYTES,

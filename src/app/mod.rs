@@ -308,8 +308,7 @@ async fn serve(
         routes: own_routes(&config),
         cluster: cluster.clone(),
     };
-    let defined = asked_to_stop.run_until_cancelled(Box::pin(define(&config, &services)));
-    started(defined.await, &tasks, &stop).await?;
+    define(&config, &services, &asked_to_stop, &tasks, &stop).await?;
     let authenticator = config.authenticator.clone();
     let service = grpc::Service {
         services: services.clone(),
@@ -358,28 +357,26 @@ async fn serve(
     outcome
 }
 
-/// Applies the definitions of the settings.
-async fn define(config: &Config, services: &Services) -> Result<(), Error> {
-    match &config.definitions {
-        Some(folder) => bundles::apply(services, folder, &config.definitions_tenant).await,
-        None => Ok(()),
-    }
-}
-
-/// Ends the tasks of a process that does not serve after all: before the storage is closed, or they
-/// would report that it is.
-async fn started(
-    defined: Option<Result<(), Error>>,
+/// Applies the definitions of the settings, unless the process is asked to stop meanwhile. If they
+/// cannot be applied, the tasks are ended before the storage is closed: they would report that it is.
+async fn define(
+    config: &Config,
+    services: &Services,
+    asked_to_stop: &CancellationToken,
     tasks: &TaskTracker,
     stop: &CancellationToken,
 ) -> Result<(), Error> {
-    let defined = defined.unwrap_or(Ok(()));
-    if defined.is_err() {
-        stop.cancel();
-        tasks.close();
-        let _ = timeout(GRACE_OF_STREAMS, tasks.wait()).await;
-    }
-    defined
+    let Some(folder) = &config.definitions else {
+        return Ok(());
+    };
+    let applying = Box::pin(bundles::apply(services, folder, &config.definitions_tenant));
+    let Some(Err(error)) = asked_to_stop.run_until_cancelled(applying).await else {
+        return Ok(());
+    };
+    stop.cancel();
+    tasks.close();
+    let _ = timeout(GRACE_OF_STREAMS, tasks.wait()).await;
+    Err(error)
 }
 
 /// The paths of the service itself, which no route may take.

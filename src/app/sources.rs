@@ -242,6 +242,12 @@ impl Sources {
         self.read(name, "a duration like 500ms, 30s, 5m or 1h", parse_duration)
     }
 
+    /// A duration, of which 0 means that there is none.
+    pub(super) fn duration_or_none(&self, name: &str) -> Result<Option<Duration>, ConfigError> {
+        let duration = self.duration(name)?;
+        Ok((!duration.is_zero()).then_some(duration))
+    }
+
     /// A duration without which nothing could be done.
     pub(super) fn positive_duration(&self, name: &str) -> Result<Duration, ConfigError> {
         self.read(name, "a duration above 0, like 10s", |text| {

@@ -53,7 +53,7 @@ impl Operation for PatchEntity {
             patch,
             id: entity::entity_id(&change.entity_id)?,
             transition: entity::transition(change.transition),
-            if_match: (expected != "*").then(|| expected.into()),
+            if_match: entity::expected_version(Some(expected)),
         })
     }
 

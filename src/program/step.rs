@@ -415,13 +415,13 @@ impl Machine<'_> {
             .flatten();
         self.record(ended, Some(sequence));
         let target = self.step().and_then(|step| lookup(step, &outcome, by));
-        match (target, reason.filter(|_| is_tick || target.is_some())) {
+        match (target, reason) {
             (Some(target), reason) => because(self.follow(target), &name, reason),
-            (None, Some(reason)) => Flow::Go(Doing::Finish(Ending {
+            (None, Some(reason)) if is_tick => Flow::Go(Doing::Finish(Ending {
                 error: Some(reason.clone()),
                 ..Ending::failed(&reason.message)
             })),
-            (None, None) => fail(&format!("no transition for outcome {outcome}")),
+            (None, _) => fail(&format!("no transition for outcome {outcome}")),
         }
     }
 
@@ -559,20 +559,22 @@ fn reason_of(output: &Output) -> Option<RunError> {
     })
 }
 
-/// What follows a step that may have failed: a run that fails by that says why it did.
+/// What follows a step: a run that fails because the step did says why.
 fn because(flow: Flow, step: &str, reason: Option<RunError>) -> Flow {
-    let Flow::Go(Doing::Finish(ending)) = flow else {
-        return flow;
-    };
-    let reason = reason.filter(|_| ending.status == Status::Failed && ending.error.is_none());
-    let error = reason.map(|reason| RunError {
-        message: format!("step {step}: {}", reason.message).into(),
-        ..reason
-    });
-    Flow::Go(Doing::Finish(Ending {
-        error: ending.error.clone().or(error),
-        ..ending
-    }))
+    match (flow, reason) {
+        (Flow::Go(Doing::Finish(ending)), Some(reason))
+            if ending.status == Status::Failed && ending.error.is_none() =>
+        {
+            Flow::Go(Doing::Finish(Ending {
+                error: Some(RunError {
+                    message: format!("step {step}: {}", reason.message).into(),
+                    ..reason
+                }),
+                ..ending
+            }))
+        }
+        (flow, _) => flow,
+    }
 }
 
 fn load(events: Vec<u64>, then: Doing) -> Flow {

@@ -181,11 +181,8 @@ async fn the_key_beside_a_database_file_is_readable_by_its_owner_only() {
     let connection = server.connect().await;
     let start = json!({"definition": "create_order", "input": {"amount": 1}, "waitMs": 0});
     connection.ok("RunStartRequest", start).await;
-    let log = server.log.clone();
     until("the missing file is named", async || {
-        let log = log.lock().expect("no panic");
-        let says = |line: &&String| line.contains(".key") && line.contains("it is missing");
-        log.iter().any(|line| says(&line))
+        server.logged().contains("it is missing, copy it")
     })
     .await;
     assert!(!key.exists(), "another one was made");
@@ -538,7 +535,7 @@ async fn a_folder_without_definitions_is_a_warning() {
     let folder = tempfile::tempdir().expect("a folder");
     let definitions = folder.path().to_str().expect("UTF-8");
     let server = Server::with(&[("INTERLOCK_DEFINITIONS", definitions)]);
-    let log = server.log.lock().expect("no panic").join("\n");
+    let log = server.logged();
     assert!(
         log.contains("neither an HCL file nor a step workflow"),
         "{log}"

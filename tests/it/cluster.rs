@@ -171,16 +171,12 @@ async fn scene() -> Scene {
 /// Waits until the log says something.
 async fn until_said(server: &Server, what: &str) {
     let saying = async {
-        while !said(server).contains(what) {
+        while !server.logged().contains(what) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
     let said = tokio::time::timeout(Duration::from_mins(1), saying).await;
     said.unwrap_or_else(|_| panic!("the log does not say {what}"));
-}
-
-fn said(server: &Server) -> String {
-    server.log.lock().expect("no panic").join("\n")
 }
 
 #[tokio::test]
@@ -592,6 +588,6 @@ async fn a_node_whose_address_is_that_of_another_is_named() {
     let advice = "set CYODA_GRPC_NODE_ADDR of node lost";
     for (node, found) in [(&scene.a, "this node itself"), (&scene.b, "is node a;")] {
         until_said(node, advice).await;
-        assert!(said(node).contains(found), "{}", said(node));
+        assert!(node.logged().contains(found), "{}", node.logged());
     }
 }

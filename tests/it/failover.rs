@@ -154,16 +154,15 @@ async fn nothing_acknowledged_is_lost_when_a_synchronous_standby_takes_over() {
         "the first commit of the new primary skips positions"
     );
     for server in &servers {
-        assert!(!said(server).contains("lacks commits"), "nothing is missed");
+        assert!(
+            !server.logged().contains("lacks commits"),
+            "nothing is missed"
+        );
     }
     println!(
         "{} acknowledged creates, none lost; written again {again:.1?} after the promotion",
         acknowledged.len()
     );
-}
-
-fn said(server: &Server) -> String {
-    server.log.lock().expect("no panic").join("\n")
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -215,7 +214,7 @@ async fn what_a_standby_lacks_is_said_and_no_position_is_used_twice() {
         let gone = json!({"entityId": lost.0});
         let gone = connection.fails("EntityGetRequest", gone).await;
         assert_eq!(gone, "ENTITY_NOT_FOUND");
-        let said = said(server);
+        let said = server.logged();
         let line = said.lines().find(|line| line.contains("lacks commits"));
         let line = line.expect("the loss is logged");
         let from = newest.parse::<i64>().expect("a number") + 1;

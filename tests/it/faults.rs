@@ -419,7 +419,7 @@ async fn a_damaged_page_that_is_read_fails_that_request_and_no_other() {
         says(&server, "table=\"version\"")
     })
     .await;
-    let log = server.log.lock().expect("no panic").join("\n");
+    let log = server.logged();
     assert!(log.contains(&format!("page {page}")), "page {page}: {log}");
     let counted = Rest::new(server.admin).get("/metrics").await.text;
     assert!(

@@ -9,6 +9,7 @@ use crate::support::{
     batch::{manager, of_items, put_manager, tick, waits_for_a_signal},
     code,
     outside::{Behaviour, Outside},
+    wait::until_removed,
 };
 
 /// A workflow that waits for a signal, with a time limit.
@@ -100,20 +101,6 @@ async fn metrics_count_runs_that_start_that_are_open_and_that_end() {
 fn rows(server: &Server) -> [String; 4] {
     let count = |table: &str| server.stored(&format!("select count(*) from {table}"));
     ["run", "run_event", "run_key", "task"].map(count)
-}
-
-async fn until_removed(connection: &Connection, run: &str) {
-    let begun = Instant::now();
-    loop {
-        let answer = connection
-            .call("RunGetRequest", json!({"runId": run}))
-            .await;
-        if answer["error"].is_object() {
-            assert_eq!(code(&answer), "RUN_NOT_FOUND");
-            return;
-        }
-        assert!(begun.elapsed() < PATIENCE, "{answer}");
-    }
 }
 
 #[tokio::test]

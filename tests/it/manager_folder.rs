@@ -112,7 +112,7 @@ fn items(count: usize) -> Value {
 async fn a_folder_that_is_not_there_is_made_with_a_warning() {
     let mut server = server(&[]);
     for is_made in [true, false] {
-        let log = server.log.lock().expect("no panic").join("\n");
+        let log = server.logged();
         let is_said = log.contains("the folder of INTERLOCK_MANAGER_DIR was created");
         assert_eq!(is_said, is_made, "{log}");
         server.kill();

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::sharing::node;
 use crate::support::{
     Connection, PATIENCE, Server, backend, database::Database, postgres::Postgres, token,
+    wait::until_removed,
 };
 
 /// A saga that ends at once and one that waits for a signal.
@@ -235,22 +236,6 @@ async fn a_run_stays_until_its_row_is_written() {
     })
     .await;
     until_removed(&connection, &run).await;
-}
-
-async fn until_removed(connection: &Connection, run: &str) {
-    let removed = async {
-        loop {
-            let answer = connection
-                .call("RunGetRequest", json!({"runId": run}))
-                .await;
-            if answer["error"].is_object() {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    let removed = tokio::time::timeout(PATIENCE, removed).await;
-    assert!(removed.is_ok(), "{run} stays");
 }
 
 #[tokio::test]

@@ -354,7 +354,7 @@ impl World {
     }
 
     fn check_server(&self, server: &Server) {
-        let log = server.log.lock().expect("no panic").join("\n");
+        let log = server.logged();
         check(&self.forms, "the log", log.as_bytes());
         assert!(check_files(&self.forms, &server.stored_files()) > 0);
     }

@@ -156,19 +156,15 @@ async fn no_secret_is_in_anything_that_is_printed_answered_or_kept() {
         watch.ask(&asking, "GET", "/metrics", "").await;
     }
     server.stop().await;
-    let log = printed(&server);
+    let log = server.logged();
     assert!(log.contains("DEBUG"), "it says little: {log}");
     watch.hear("what it printed", log);
     server.restart();
     watch.ask(&server.rest(), "GET", "/api/account", "").await;
     server.stop().await;
-    watch.hear("what it printed the second time", printed(&server));
+    watch.hear("what it printed the second time", server.logged());
     files(&mut watch, &server.stored_files());
     watch.check();
-}
-
-fn printed(server: &Server) -> String {
-    server.log.lock().expect("no panic").join("\n")
 }
 
 /// Everything that is kept.

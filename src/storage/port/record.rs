@@ -43,7 +43,7 @@ pub enum RecordKind {
     Intent,
     /// An action that was deleted, for its open tasks.
     DeletedAction,
-    /// A run whose end an item of a manager is yet to take over.
+    /// A run that a manager has started, and whose end it has not read yet.
     Awaited,
 }
 

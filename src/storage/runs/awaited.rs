@@ -1,5 +1,5 @@
-//! Runs whose ends somebody is to take over who looks at them now and then: an item of a manager. They
-//! are not removed before that.
+//! Runs that were started for an item of a manager, until a tick of the manager has read how they
+//! ended. They are not removed before that.
 
 use crate::id::RunId;
 use crate::storage::{
@@ -11,12 +11,12 @@ use crate::storage::{
 const NAMESPACE: &str = "";
 
 impl UnitOfWork {
-    /// Keeps a run from being removed until its end was taken over.
+    /// Keeps a run from being removed until a tick has read how it ended.
     pub fn await_end(&mut self, run: RunId) -> Result<(), Error> {
         self.put_record(key(run), "".into())
     }
 
-    /// Takes note that the end of a run was taken over; whether it was awaited.
+    /// Notes that a tick has read how a run ended. Returns whether the run was kept for that.
     pub async fn end_taken_over(&mut self, run: RunId) -> Result<bool, Error> {
         let key = key(run);
         let is_awaited = self.read_record(&key).await?.is_some();

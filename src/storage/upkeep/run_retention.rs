@@ -19,8 +19,8 @@ const ROWS_AT_ONCE: i64 = 1_000;
 /// How long is waited at least, and at most, before runs are looked for.
 const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(10));
 
-/// How long a run stays beyond its time that is yet to be written to a table outside, or whose end an
-/// item of a manager is yet to take over. The table may be gone, or the item.
+/// How long a run is kept beyond the retention while its row in the table of another database is not
+/// written, or the manager that started it has not read its end. The table or the manager may be gone.
 const NEEDED_MAX: Duration = Duration::from_hours(30 * 24);
 
 impl Storage {

@@ -120,6 +120,11 @@ impl Server {
         self.wait().await
     }
 
+    /// What it has logged since its start.
+    pub(crate) fn logged(&self) -> String {
+        self.log.lock().expect("no panic").join("\n")
+    }
+
     pub(crate) fn signal(&self, signal: &str) {
         let status = Command::new("kill")
             .args([signal, &self.child.id().to_string()])

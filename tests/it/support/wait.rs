@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use serde_json::json;
 use tokio::time::{sleep, timeout};
 
-use super::PATIENCE;
+use super::{Connection, PATIENCE, code};
 
 /// How often it is looked at.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
@@ -26,4 +27,16 @@ pub(crate) async fn found<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>
     };
     let asked = timeout(PATIENCE, asking).await;
     asked.unwrap_or_else(|_| panic!("not within {PATIENCE:?}: {what}"))
+}
+
+/// Waits until a run is gone, which is never answered otherwise.
+pub(crate) async fn until_removed(connection: &Connection, run: &str) {
+    until("the run is removed", async || {
+        let answer = connection.call("RunGetRequest", json!({"runId": run}));
+        let answer = answer.await;
+        let is_removed = answer["error"].is_object();
+        assert!(!is_removed || code(&answer) == "RUN_NOT_FOUND", "{answer}");
+        is_removed
+    })
+    .await;
 }

@@ -1,4 +1,4 @@
--- What says that the ends of runs are yet to be taken over.
+-- The records that kept runs until their managers had read how they ended.
 delete from record
 where kind = 18 and ns = '' and (t, name) in (
   select run.t, run.r::text

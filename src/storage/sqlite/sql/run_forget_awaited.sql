@@ -1,4 +1,4 @@
--- What says that the ends of runs, given as a JSON list, are yet to be taken over.
+-- The records that kept runs until their managers had read how they ended.
 delete from record
 where c in (
   select awaited.c

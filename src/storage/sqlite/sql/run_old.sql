@@ -1,7 +1,7 @@
--- Of the runs that ended between two times, those that ended first, when, and what their states
--- take. One of which a call is still out is not among them: what the call does is to be undone. Nor
--- is one, up to a third time, that is to be written to a table outside (kind 15), or whose end an
--- item of a manager is yet to take over (kind 18).
+-- Runs that ended between two times, oldest first: when, and the size of their states. Left out are
+-- runs with a call in flight, because what the call does must be undone. Left out up to a third time
+-- are runs whose row in the table of another database is not written (kind 15), and those whose end
+-- the manager that started them has not read (kind 18).
 select tenant.name, run.r, run.ended, octet_length(run.state)
 from run indexed by run_ended
 cross join tenant on tenant.t = run.t
