@@ -174,6 +174,19 @@ async def test_an_update_can_be_bound_to_a_version(client: Client) -> None:
     assert (await client.get(first.entity_id)).transaction_id == second.transaction_id
 
 
+async def test_so_can_a_transition_and_a_deletion(client: Client) -> None:
+    await make_model(client)
+    first = await client.create(PARCEL, {"quantity": 1})
+    second = await client.update(first.entity_id, {"quantity": 2}, if_match=first.transaction_id)
+    with pytest.raises(EntityModified):
+        await client.transition(first.entity_id, "ship", if_match=first.transaction_id)
+    with pytest.raises(EntityModified):
+        await client.delete(first.entity_id, if_match=first.transaction_id)
+    await client.delete(first.entity_id, if_match=second.transaction_id)
+    with pytest.raises(EntityNotFound):
+        await client.get(first.entity_id)
+
+
 async def test_many_entities_are_written_in_one_transaction(client: Client) -> None:
     await make_model(client)
     await make_model(client, ("label", 1), {"text": "x"})

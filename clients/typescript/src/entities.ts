@@ -134,19 +134,31 @@ export class Entities {
     return one(await this.operations.entityPatch(request, options));
   }
 
-  /** Takes a transition; the names of those that are open after it. */
+  /**
+   * Takes a transition; the names of those that are open after it. With `ifMatch` only if that
+   * transaction wrote the last version of the entity.
+   */
   async transition(
     entityId: string,
     transition: string,
-    options?: RequestOptions,
+    options: RequestOptions & { ifMatch?: string } = {},
   ): Promise<string[]> {
-    const answer = await this.operations.entityTransition({ entityId, transition }, options);
-    return answer.availableTransitions;
+    const { ifMatch } = options;
+    const request = { entityId, transition, ...(ifMatch && { ifMatch }) };
+    return (await this.operations.entityTransition(request, options)).availableTransitions;
   }
 
-  /** Deletes an entity; the id of the transaction. */
-  async delete(entityId: string, options?: RequestOptions): Promise<string> {
-    return (await this.operations.entityDelete({ entityId }, options)).transactionId;
+  /**
+   * Deletes an entity; the id of the transaction. With `ifMatch` only if that transaction wrote
+   * its last version.
+   */
+  async delete(
+    entityId: string,
+    options: RequestOptions & { ifMatch?: string } = {},
+  ): Promise<string> {
+    const { ifMatch } = options;
+    const request = { entityId, ...(ifMatch && { ifMatch }) };
+    return (await this.operations.entityDelete(request, options)).transactionId;
   }
 
   /** Reads an entity, as it is now or as it was. */

@@ -116,6 +116,15 @@ describe("a client", () => {
     await assert.rejects(other, { code: "IDEMPOTENCY_CONFLICT" });
   });
 
+  it("deletes an entity only in the version that is named", async () => {
+    const first = await client.entity.create(MODEL, { sku: "bound", weight: 1 });
+    const data = { sku: "bound", weight: 2 };
+    const second = await client.entity.update({ entityId: first.entityId, data });
+    const stale = client.entity.delete(first.entityId, { ifMatch: first.transactionId });
+    await assert.rejects(stale, { code: "ENTITY_MODIFIED" });
+    await client.entity.delete(first.entityId, { ifMatch: second.transactionId });
+  });
+
   it("refuses to send what is larger than the server accepts", async () => {
     const sku = "x".repeat(17 << 20);
     await assert.rejects(client.entity.create(MODEL, { sku, weight: 1 }), (error) => {

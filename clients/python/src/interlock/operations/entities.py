@@ -24,8 +24,10 @@ if TYPE_CHECKING:
         Change,
         EntityCreateCollectionRequest,
         EntityDeleteAllRequest,
+        EntityDeleteRequest,
         EntityGetAllRequest,
         EntityGetRequest,
+        EntityTransitionRequest,
         EntityTransitionsGetRequest,
         EntityUpdateCollectionRequest,
         PatchPayload,
@@ -172,32 +174,51 @@ class Entities(Requests):
         return Written.read(answer)
 
     async def transition(
-        self, entity_id: str, transition: str, *, idempotency_key: str | None = None
+        self,
+        entity_id: str,
+        transition: str,
+        *,
+        if_match: str | None = None,
+        idempotency_key: str | None = None,
     ) -> Transitioned:
         """Take a transition, leaving the document as it is.
 
+        With `if_match` it is taken only if that transaction wrote the last version of the entity.
+
         Raises:
             EntityNotFound: there is no such entity.
+            EntityModified: it has another version than `if_match`.
             TransitionNotFound: its state has no such transition.
             WorkflowFailed: the transition's criterion does not hold, or the run failed.
             InterlockError: otherwise as `update`.
 
         """
-        answer = await self.api.entity_transition(
-            {"entityId": entity_id, "transition": transition}, idempotency_key=idempotency_key
-        )
+        request: EntityTransitionRequest = {
+            "entityId": entity_id,
+            "transition": transition,
+            "ifMatch": if_match,
+        }
+        answer = await self.api.entity_transition(given(request), idempotency_key=idempotency_key)
         return Transitioned.read(answer)
 
-    async def delete(self, entity_id: str, *, idempotency_key: str | None = None) -> Deleted:
+    async def delete(
+        self,
+        entity_id: str,
+        *,
+        if_match: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Deleted:
         """Delete an entity; its history stays.
+
+        With `if_match` it is deleted only if that transaction wrote its last version.
 
         Raises:
             EntityNotFound: there is no such entity.
+            EntityModified: it has another version than `if_match`.
 
         """
-        answer = await self.api.entity_delete(
-            {"entityId": entity_id}, idempotency_key=idempotency_key
-        )
+        request: EntityDeleteRequest = {"entityId": entity_id, "ifMatch": if_match}
+        answer = await self.api.entity_delete(given(request), idempotency_key=idempotency_key)
         return Deleted.read(answer)
 
     async def delete_all(

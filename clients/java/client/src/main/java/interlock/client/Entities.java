@@ -72,18 +72,22 @@ public final class Entities {
 
     /** Takes a transition of an entity and leaves the document to its processors. */
     public void transition(String entityId, String transition, RequestOption... options) {
-        operations.entityTransition(new EntityTransitionRequest(entityId, transition), options);
+        operations.entityTransition(taking(entityId, transition), options);
     }
 
     /** The same without waiting. */
     public CompletableFuture<@Nullable Void> transitionAsync(String entityId, String transition, RequestOption... options) {
         return requester.askAsync("EntityTransitionRequest",
-                new EntityTransitionRequest(entityId, transition), data -> null, options);
+                taking(entityId, transition), data -> null, options);
+    }
+
+    private static EntityTransitionRequest taking(String entityId, String transition) {
+        return EntityTransitionRequest.builder().entityId(entityId).transition(transition).build();
     }
 
     /** Deletes an entity. Its history stays. */
     public void delete(String entityId, RequestOption... options) {
-        operations.entityDelete(new EntityDeleteRequest(entityId), options);
+        operations.entityDelete(EntityDeleteRequest.builder().entityId(entityId).build(), options);
     }
 
     /** Reads all entities of a model, page by page. */
