@@ -175,8 +175,8 @@ impl Compat {
     }
 
     /// Whether definitions that can only fail when they run are imported: processors of the type
-    /// `internalized`, and criteria of unknown types or with unknown operators
-    /// (`workflow-engine.md` §4.5).
+    /// `internalized`, and criteria of unknown types or with unknown operators. Settings of criteria's
+    /// functions that are of another type are ignored (`workflow-engine.md` §4.5).
     pub const fn runs_find_out(self) -> bool {
         self.is_cyoda()
     }

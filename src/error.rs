@@ -277,7 +277,7 @@ impl Code {
             Self::RunExists => "another run has the `runId`; choose another, or leave it out",
             Self::RunFinished => "the run has ended, with the status in `properties.status`; nothing changes it any more",
             Self::RunNotFound => "there is no such run, or it belongs to another tenant",
-            Self::RunDefinitionNotFound => "the definition does not exist in this namespace, not in this version, or belongs to another tenant; create it first",
+            Self::RunDefinitionNotFound => "the definition does not exist in this namespace, not in this version, is of another kind than the start asks for, or belongs to another tenant; create it first",
             Self::ScanBudgetExhausted => "the search would test a pattern on more than `CYODA_SQLITE_SEARCH_SCAN_LIMIT` entities; add a condition that narrows it",
             Self::ScheduleFunctionInvalidResult => "the schedule function of a member returned an invalid schedule; fix the member",
             Self::SearchJobAlreadyTerminal => "the background search has ended; `properties.currentStatus` has its status",
@@ -436,7 +436,7 @@ impl Failure {
         }
     }
 
-    /// The same failure, as one of the request itself.
+    /// Marks this as a failure of the request itself, not of its operation.
     #[must_use]
     pub fn in_request(mut self) -> Self {
         self.origin = Origin::Request;
@@ -462,7 +462,8 @@ impl Failure {
         self
     }
 
-    /// The same failure, for one item of many.
+    /// Adds to the message which item of a collection failed. An internal failure keeps its
+    /// message.
     #[must_use]
     pub fn of_item(mut self, index: usize) -> Self {
         if self.internal_cause().is_none() {
@@ -477,7 +478,7 @@ impl Failure {
         self
     }
 
-    /// The same failure, whose answer has this member, too.
+    /// Adds a member to the failed answer.
     #[must_use]
     pub fn with_member(mut self, name: &'static str, value: impl Into<Value>) -> Self {
         let extra = self.extra.get_or_insert_default();
@@ -491,7 +492,7 @@ impl Failure {
         extra.map_or(&[], |extra| &extra.members)
     }
 
-    /// The same failure with the code and status of another profile.
+    /// Replaces code and status by those of another compatibility profile.
     #[must_use]
     pub fn as_known(mut self, code: Code, status: StatusCode) -> Self {
         self.code = code;
@@ -499,7 +500,7 @@ impl Failure {
         self
     }
 
-    /// The same failure with the warnings collected before it, without duplicates.
+    /// Adds the warnings that were collected before the failure, without duplicates.
     #[must_use]
     pub fn warned(mut self, mut before: Vec<String>) -> Self {
         if before.is_empty() {
@@ -520,7 +521,7 @@ impl Failure {
         extra.map_or(&[], |extra| &extra.warnings)
     }
 
-    /// The same failure, with the time after which to retry.
+    /// Adds the time after which to retry.
     #[must_use]
     pub fn retry_after(self, wait: Duration) -> Self {
         let ms = u64::try_from(wait.as_micros().div_ceil(1_000)).unwrap_or(u64::MAX);
@@ -563,8 +564,8 @@ impl Failure {
         self.code.retry() == Retry::Later
     }
 
-    /// The same failure as it was at another node. An internal one keeps the text with its ticket;
-    /// the cause is in the log there.
+    /// Builds the failure that another node has reported. An internal one keeps the text with its
+    /// ticket; the cause is in the log of that node.
     #[must_use]
     pub fn of_another_node(
         code: Code,

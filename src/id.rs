@@ -143,7 +143,7 @@ impl RunId {
         self.0
     }
 
-    /// The same for a run of a saga.
+    /// What the identifier of a run of a saga begins with.
     pub const SAGA_PREFIX: &'static str = "wf_";
 
     /// The identifier as callers see it.

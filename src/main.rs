@@ -1,6 +1,7 @@
 //! Does what the command line says.
 
-/// Faster than the system's where many small documents come and go (`LIMITS.md` (a), (e)).
+/// Faster than the system's where many small documents come and go (`help/design/limits.md` (a),
+/// (e)).
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

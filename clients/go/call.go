@@ -265,6 +265,9 @@ func (t *transaction) listen(context.Context, *event, func(*event) bool) error {
 	}
 }
 
+// connect does nothing: the stream is open, or has ended for good.
+func (t *transaction) connect(context.Context) error { return nil }
+
 // pause fails: when a stream is lost, so are its transactions.
 func (t *transaction) pause(context.Context, time.Duration) error {
 	if failure := t.stream.ended(); failure != nil {

@@ -53,6 +53,7 @@ func (c *Client) Close() error {
 type asker interface {
 	ask(ctx context.Context, request *event) (*answer, error)
 	listen(ctx context.Context, request *event, yield func(*event) bool) error
+	connect(ctx context.Context) error
 	pause(ctx context.Context, delay time.Duration) error
 }
 
@@ -94,8 +95,8 @@ func (c caller) request(ctx context.Context, eventType string, payload any, opti
 	for _, option := range options {
 		option(&chosen)
 	}
-	if chosen.IdempotencyKey != "" {
-		setAttribute(request, attributeKey, chosen.IdempotencyKey)
+	if key := chosen.IdempotencyKey; key != nil {
+		setAttribute(request, attributeKey, *key)
 	}
 	return request, nil
 }

@@ -175,6 +175,43 @@ func TestARepeatUnderAKeyGetsTheFirstAnswer(t *testing.T) {
 	}
 }
 
+func TestAnEmptyKeyIsRefused(t *testing.T) {
+	server := servertest.Start(t, nil)
+	client := connect(t, server, servertest.Tenant(t))
+	makeParcels(t, client.Session, "")
+	_, err := client.Create(servertest.Context(t), parcel, map[string]any{"sku": "A"}, interlock.WithIdempotencyKey(""))
+	if !errors.Is(err, api.CodeBadRequest) {
+		t.Errorf("the failure is %v", err)
+	}
+}
+
+// Pages found by their number would have moved by what was deleted.
+func TestEverythingThatIsListedCanBeDeletedMeanwhile(t *testing.T) {
+	server := servertest.Start(t, nil)
+	client := connect(t, server, servertest.Tenant(t))
+	makeParcels(t, client.Session, "")
+	ctx := servertest.Context(t)
+	const count = 1001 // two pages
+	made := &api.EntityCreateCollectionRequest{DataFormat: api.DataFormatJSON}
+	for range count {
+		made.Payloads = append(made.Payloads, api.NewEntity{Model: parcel, Data: interlock.JSON(map[string]any{"sku": "A"})})
+	}
+	_, err := client.EntityCreateCollection(ctx, made)
+	must(t, err)
+	deleted := 0
+	for entity, err := range client.List(ctx, parcel) {
+		must(t, err)
+		must(t, client.Delete(ctx, entity.ID))
+		deleted++
+	}
+	if deleted != count {
+		t.Errorf("%d of %d were listed and deleted", deleted, count)
+	}
+	for entity, err := range client.List(ctx, parcel) {
+		t.Fatalf("there still is %v, %v", entity, err)
+	}
+}
+
 func TestAServerThatDoesNotRunIsALostConnection(t *testing.T) {
 	client, err := interlock.New("127.0.0.1:1", interlock.WithConnectTimeout(200*time.Millisecond))
 	must(t, err)

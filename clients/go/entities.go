@@ -151,23 +151,35 @@ func (s Session) ImportWorkflows(ctx context.Context, model Model, workflows ...
 	}, nil)
 }
 
-// List reads all entities of a model.
+// List reads all entities of a model, page by page, in the order of their ids. An entity that is
+// there all the time is yielded once, whatever is written or deleted meanwhile.
 func (s Session) List(ctx context.Context, model Model) iter.Seq2[*Entity, error] {
 	return func(yield func(*Entity, error) bool) {
 		const size = 1000
-		for page := int64(0); ; page++ {
-			count := 0
-			request := &api.EntityGetAllRequest{Model: model, PageNumber: api.Ptr(page), PageSize: api.Ptr(int64(size))}
-			for entity, err := range entities(s.EntityGetAll(ctx, request)) {
-				count++
+		for last, count := "", size; count == size; {
+			count = 0
+			for entity, err := range entities(s.EntitySearch(ctx, pageAfter(last, model, size))) {
 				if !yield(entity, err) || err != nil {
 					return
 				}
-			}
-			if count < size {
-				return
+				last, count = entity.ID, count+1
 			}
 		}
+	}
+}
+
+// pageAfter asks for the entities whose ids come after one. Pages that were found by their number
+// would move when an entity of an earlier one is deleted.
+func pageAfter(last string, model Model, size int64) *api.EntitySearchRequest {
+	return &api.EntitySearchRequest{
+		Model: model,
+		Condition: api.Condition{
+			Type: api.ConditionTypeLifecycle, Field: api.ConditionFieldID,
+			OperatorType: api.ConditionOperatorTypeGreaterThan, Value: JSON(last),
+		},
+		Limit: &size, LimitExceeded: api.LimitExceededTruncate,
+		// In a transaction, it has seen what it lists.
+		TrackingRead: api.Ptr(true),
 	}
 }
 

@@ -46,7 +46,7 @@ func (s Session) FollowChanges(ctx context.Context, what Changes) iter.Seq2[*Cha
 			}
 			request.FromSequence = &newest
 		}
-		resumed(ctx, s.asker, func() (bool, error) {
+		followed(ctx, s.asker, func() (bool, error) {
 			came := false
 			for change, err := range s.EntityChangesSubscribe(ctx, request) {
 				if err != nil {
@@ -96,7 +96,7 @@ func (s Session) FollowSearch(ctx context.Context, what Live) iter.Seq2[*Match, 
 			Model: what.Model, Condition: what.Condition, FromSequence: what.After, IncludeData: &what.WithData,
 		}
 		begun := false
-		resumed(ctx, s.asker, func() (bool, error) {
+		followed(ctx, s.asker, func() (bool, error) {
 			came := false
 			for answer, err := range s.EntitySearchSubscribe(ctx, request) {
 				if err != nil {
@@ -134,7 +134,7 @@ type RunEvent = api.RunHistoryEvent
 func (s Session) FollowRun(ctx context.Context, runID string, after int64) iter.Seq2[*RunEvent, error] {
 	return func(yield func(*RunEvent, error) bool) {
 		request := &api.RunHistorySubscribeRequest{RunID: runID, FromSequence: &after}
-		resumed(ctx, s.asker, func() (bool, error) {
+		followed(ctx, s.asker, func() (bool, error) {
 			came := false
 			for event, err := range s.RunHistorySubscribe(ctx, request) {
 				if err != nil {
@@ -179,7 +179,7 @@ func (s Session) FollowRuns(ctx context.Context, namespace, definition string, a
 			}
 			request.FromSequence = &newest
 		}
-		resumed(ctx, s.asker, func() (bool, error) {
+		followed(ctx, s.asker, func() (bool, error) {
 			came := false
 			for event, err := range s.RunHistorySubscribe(ctx, request) {
 				if err != nil {
@@ -200,6 +200,16 @@ func (s Session) FollowRuns(ctx context.Context, namespace, definition string, a
 type final struct{ error }
 
 func (f final) Unwrap() error { return f.error }
+
+// followed reads an endless answer as resumed does, but fails if the server cannot be reached at
+// first: then its address may be wrong, and nothing was interrupted.
+func followed(ctx context.Context, asker asker, read func() (bool, error), failed func(error)) {
+	if err := asker.connect(ctx); err != nil {
+		failed(err)
+		return
+	}
+	resumed(ctx, asker, read, failed)
+}
 
 // resumed reads an endless answer again and again, until read fails for good. read returns
 // whether anything came.

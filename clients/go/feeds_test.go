@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"testing"
 	"time"
 
@@ -156,4 +157,30 @@ func TestTheHistoryOfARunEndsWithTheRun(t *testing.T) {
 	for event, err := range member.FollowRun(ctx, started.RunID, last) {
 		t.Errorf("after the end came %v, %v", event, err)
 	}
+}
+
+func TestAFeedOfAServerThatIsNotThereFails(t *testing.T) {
+	client, err := interlock.New("127.0.0.1:1", interlock.WithConnectTimeout(200*time.Millisecond))
+	must(t, err)
+	defer client.Close()
+	ctx, zero := servertest.Context(t), api.Ptr(int64(0))
+	for name, failure := range map[string]error{
+		"changes":   firstFailure(client.FollowChanges(ctx, interlock.Changes{After: zero})),
+		"a search":  firstFailure(client.FollowSearch(ctx, interlock.Live{Model: parcel, After: zero})),
+		"a run":     firstFailure(client.FollowRun(ctx, "run-1", 0)),
+		"all runs":  firstFailure(client.FollowRuns(ctx, "", "", zero)),
+		"from now":  firstFailure(client.FollowChanges(ctx, interlock.Changes{})),
+		"runs, now": firstFailure(client.FollowRuns(ctx, "", "", nil)),
+	} {
+		if !errors.Is(failure, interlock.ErrConnectionLost) || !errors.Is(failure, interlock.ErrRetryable) {
+			t.Errorf("%s: the failure is %v", name, failure)
+		}
+	}
+}
+
+func firstFailure[T any](feed iter.Seq2[T, error]) error {
+	for _, err := range feed {
+		return err
+	}
+	return nil
 }

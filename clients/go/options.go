@@ -120,9 +120,9 @@ func WithDrainTimeout(timeout time.Duration) Option {
 }
 
 // WithIdempotencyKey makes the server perform a write once: a repeat with the same key gets
-// the first answer.
+// the first answer. An empty key is refused.
 func WithIdempotencyKey(key string) api.CallOption {
-	return func(o *api.CallOptions) { o.IdempotencyKey = key }
+	return func(o *api.CallOptions) { o.IdempotencyKey = &key }
 }
 
 // TokenSource supplies bearer tokens.

@@ -82,8 +82,9 @@ fn with_scheme(address: &str, scheme: &str) -> String {
 }
 
 /// The settings of the cluster, if this process is a node of one. Checks what that needs, so that
-/// an error in a deployment is reported at once.
-pub(super) fn settings(sources: &Sources) -> Result<Option<Settings>, ConfigError> {
+/// an error in a deployment is reported at once, and warns of an address that leads to each node
+/// itself.
+pub(super) fn settings(sources: &mut Sources) -> Result<Option<Settings>, ConfigError> {
     let forward_timeout = sources.positive_duration("DISPATCH_FORWARD_TIMEOUT")?;
     let proxy_timeout = sources.positive_duration("PROXY_TIMEOUT")?;
     let secret = secret(&sources.string("HMAC_SECRET")?);
@@ -105,20 +106,56 @@ pub(super) fn settings(sources: &Sources) -> Result<Option<Settings>, ConfigErro
             !is_shared,
         ),
     ];
-    match wanting.iter().find(|(_, is_wanting)| *is_wanting) {
-        Some((what, _)) => Err(ConfigError::Together(format!(
+    if let Some((what, _)) = wanting.iter().find(|(_, is_wanting)| *is_wanting) {
+        return Err(ConfigError::Together(format!(
             "{}=true needs {what}",
             sources.given_as("CLUSTER_ENABLED")
-        ))),
-        None => Ok(Some(Settings {
-            secret: Secret::new(&secret),
-            forward_timeout,
-            proxy_timeout,
-        })),
+        )));
     }
+    if sources.raw("NODE_ADDR").is_none() && sources.string("GRPC_NODE_ADDR")?.is_empty() {
+        sources.warnings.push(
+            "CYODA_NODE_ADDR is not set, so other nodes reach this one at localhost, which works on one machine only; set it to the address of this node"
+                .to_owned(),
+        );
+    }
+    Ok(Some(Settings {
+        secret: Secret::new(&secret),
+        forward_timeout,
+        proxy_timeout,
+    }))
 }
 
 /// The bytes of a secret: of its hexadecimal digits, or as it is.
 fn secret(given: &str) -> Vec<u8> {
     hex::decode(given).unwrap_or_else(|_| given.as_bytes().to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_whose_address_is_not_set_is_warned_of() {
+        let cluster = [
+            ("CYODA_CLUSTER_ENABLED", "true"),
+            ("CYODA_NODE_ID", "a"),
+            ("CYODA_HMAC_SECRET", "a secret of at least 32 characters"),
+            ("CYODA_STORAGE_BACKEND", "postgres"),
+        ];
+        for (more, count) in [
+            (&[][..], 1),
+            (&[("CYODA_NODE_ADDR", "http://a:8080")], 0),
+            (&[("INTERLOCK_GRPC_NODE_ADDR", "a:9090")], 0),
+            (&[("INTERLOCK_CLUSTER_ENABLED", "false")], 0),
+        ] {
+            let given = cluster.iter().chain(more);
+            let given = given.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+            let mut sources = Sources {
+                sources: vec![given.collect()],
+                warnings: Vec::new(),
+            };
+            settings(&mut sources).expect("valid");
+            assert_eq!(sources.warnings.len(), count, "{:?}", sources.warnings);
+        }
+    }
 }

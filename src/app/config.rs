@@ -117,6 +117,7 @@ impl Config {
         let clock = Clock::Corrected(Correction::default());
         let authenticator = identity::authenticator(&mut sources, clock.clone())?;
         let (definitions, definitions_tenant) = bundles::definitions(&sources, &authenticator)?;
+        let cluster = cluster::settings(&mut sources)?;
         let connections = connections::settings(&sources, authenticator.is_mocked())?;
         let admin = sources.read("ADMIN_BIND_ADDRESS", "an IP address", |text| {
             text.parse().ok()
@@ -135,7 +136,7 @@ impl Config {
                 admin: SocketAddr::new(admin, sources.port("ADMIN_PORT")?),
             },
             connections,
-            cluster: cluster::settings(&sources)?,
+            cluster,
             node: cluster::node(&sources, tls.is_some())?,
             tls,
             context_path: context_path(&sources)?,

@@ -62,8 +62,8 @@ impl Registered {
         }
     }
 
-    /// The same with another secret, which revokes its former tokens. None if so many secrets were
-    /// requested within a second that its tokens would be issued in the future.
+    /// Replaces the secret, which revokes the former tokens. None if so many secrets were requested
+    /// within a second that new tokens would be issued in the future.
     pub fn with_secret(&self, hash: Hash, now: Timestamp) -> Option<Self> {
         let second = now.millis().div_euclid(1_000);
         let tokens_since = self.tokens_since.max(second) + 1;

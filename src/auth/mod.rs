@@ -221,7 +221,8 @@ impl Authenticator {
         self.login(headers).await.map(|login| login.caller)
     }
 
-    /// The same, with the caller's credentials.
+    /// The caller of these headers or gRPC metadata, with its credentials. Waits only if a provider
+    /// may have published a new key.
     pub async fn login(&self, headers: &HeaderMap) -> Result<Login, Failure> {
         match self {
             Self::Mock(caller) => Ok(Login::new(caller.clone(), None)),

@@ -106,7 +106,7 @@ impl KeyPair {
         self.validity.is_active(now) && self.validity.holds(now)
     }
 
-    /// The same with another validity.
+    /// A copy of the key pair with another validity.
     #[must_use]
     pub fn with(&self, validity: Validity) -> Self {
         Self {
@@ -115,7 +115,7 @@ impl KeyPair {
         }
     }
 
-    /// The same, encrypted; none if it already is.
+    /// A copy of the key pair with its private key encrypted; none if it already is.
     pub(super) fn sealed(&self, seal: &Seal) -> Result<Option<Self>, NotSealed> {
         if self.private.is_sealed {
             return Ok(None);

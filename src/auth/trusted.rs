@@ -127,7 +127,7 @@ impl TrustedKey {
         self.validity.holds(now).then_some(&self.jwk.key.decoding)
     }
 
-    /// The same with another validity.
+    /// A copy of the key with another validity.
     #[must_use]
     pub fn with(&self, validity: Validity) -> Self {
         Self {

@@ -43,7 +43,7 @@ impl Validity {
         self.to <= now
     }
 
-    /// The same, cut to a time of grace. That never makes it longer than it was.
+    /// Ends the validity after a time of grace, unless it ends before.
     #[must_use]
     pub fn cut(self, now: Timestamp, grace: Duration) -> Self {
         Self {

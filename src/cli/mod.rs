@@ -523,8 +523,12 @@ fn migrate(config: &Config, timeout: Duration) -> ExitCode {
     let outcome =
         block_on(async { tokio::time::timeout(timeout, Storage::migrate(&config.storage)).await });
     match outcome {
-        Ok(Ok(Ok(()))) => {
-            show!("the database is up to date");
+        Ok(Ok(Ok(migrations))) => {
+            match migrations {
+                0 => show!("the database was up to date already"),
+                1 => show!("1 migration was applied; the database is up to date"),
+                _ => show!("{migrations} migrations were applied; the database is up to date"),
+            }
             ExitCode::SUCCESS
         }
         Ok(Ok(Err(error))) => failed(&error),

@@ -20,7 +20,7 @@ macro_rules! show {
     };
 }
 
-/// The same, of text that contains its line breaks.
+/// Prints text that contains its line breaks.
 pub(in crate::cli) fn print(text: fmt::Arguments<'_>) {
     if is_writable() {
         check(io::stdout().write_fmt(text));

@@ -306,7 +306,7 @@ pub(in crate::cli) fn maybe(object: Object, name: &str, value: Option<&str>) -> 
     }
 }
 
-/// The same, of JSON.
+/// A member of JSON that is absent unless it has a value.
 pub(in crate::cli) fn maybe_json(object: Object, name: &str, value: Option<&Json>) -> Object {
     match value {
         Some(value) => object.raw(name, value.get()),
@@ -314,7 +314,7 @@ pub(in crate::cli) fn maybe_json(object: Object, name: &str, value: Option<&Json
     }
 }
 
-/// The same, of a number.
+/// A member with a number that is absent unless it has a value.
 pub(in crate::cli) fn maybe_number(object: Object, name: &str, value: Option<u64>) -> Object {
     match value {
         Some(value) => object.raw(name, &value.to_string()),

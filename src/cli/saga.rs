@@ -119,6 +119,7 @@ pub(super) fn run(command: &Command) -> ExitCode {
 async fn start(service: Service<'_>, given: &Start) -> Result<(), Error> {
     let request = |object| {
         let object = service.in_namespace(object).text("definition", &given.name);
+        let object = object.text("kind", "saga");
         let object = maybe_json(object, "input", given.input.as_ref());
         let object = maybe(object, "runId", given.run_id.as_deref());
         maybe(object, "idempotencyKey", given.idempotency_key.as_deref())

@@ -32,7 +32,7 @@ use futures_util::{
 };
 use tokio::time::{Instant, timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use tracing::{info, warn};
+use tracing::{field::display, info, warn};
 
 use crate::compute::Members;
 use crate::storage::{Node, NodeRow, Storage};
@@ -291,7 +291,10 @@ impl Cluster {
         if peer.has_failed_within(PAUSE) {
             return Err(Unreached(node.0));
         }
-        let opened = timeout(OPENING_MAX, self.open(node)).await;
+        // Before those who wait for it give up: then the node is avoided for a while.
+        let settings = &self.0.settings;
+        let patience = settings.forward_timeout.min(settings.proxy_timeout) / 2;
+        let opened = timeout(OPENING_MAX.min(patience), self.open(node)).await;
         let opened =
             opened.unwrap_or_else(|_| Err(Refused::Away("it did not answer in time".to_owned())));
         match opened {
@@ -300,7 +303,16 @@ impl Cluster {
                 Ok(self.keep(&peer, link))
             }
             Err(refused) => {
-                warn!(node = node.0, "another node cannot be reached: {refused}");
+                let known = self.0.storage.known_node(node);
+                let known = known.as_ref();
+                let shown = known.map(|node| (display(&node.name), display(&node.address)));
+                let (name, address) = shown.unzip();
+                warn!(
+                    node = name,
+                    address,
+                    number = node.0,
+                    "another node cannot be reached: {refused}"
+                );
                 peer.opened(Some(Instant::now()));
                 Err(Unreached(node.0))
             }

@@ -133,8 +133,8 @@ impl Settings {
 }
 
 impl Members {
-    /// Dispatches a call to a member of the tenant and awaits its response. Dropping the future abandons the call:
-    /// a late response is dropped.
+    /// Dispatches a call to a member of the tenant and awaits its response. Dropping the future
+    /// abandons the call: a late response is dropped.
     pub async fn dispatch(&self, spec: &DispatchSpec<'_>, settings: &Settings) -> Dispatched {
         let mut attempts = Attempts::default();
         loop {

@@ -106,7 +106,7 @@ pub struct Membership {
 }
 
 impl Members {
-    /// The same, but a member that has one of the required tags is called.
+    /// Members among which one of the required tags suffices for a call, instead of all of them.
     pub fn of_any_tag() -> Self {
         Self(Arc::new(Shared {
             tag_match: TagMatch::Any,

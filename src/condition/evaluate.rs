@@ -137,7 +137,8 @@ impl Condition {
         )
     }
 
-    /// The same for a large document or condition.
+    /// Whether a condition without functions holds. It stops on request and at a limit of work, for
+    /// large documents and conditions.
     pub fn holds_within(&self, facts: Facts<'_>, meter: &Meter<'_>) -> Result<bool, Halt> {
         let verdict = self.evaluate_within(facts, &FunctionResults::new(), None, meter)?;
         Ok(matches!(verdict, Verdict::Holds))
@@ -154,7 +155,8 @@ impl Condition {
         never(self.known_without_patterns(facts, &mut Plain))
     }
 
-    /// The same for a large document or condition.
+    /// The result without patterns; none if the result depends on patterns. It stops on request and
+    /// at a limit of work, for large documents and conditions.
     pub fn holds_without_patterns_within(
         &self,
         facts: Facts<'_>,
@@ -201,7 +203,8 @@ impl Condition {
         never(self.evaluate_by(facts, answers, trace, &mut Plain))
     }
 
-    /// The same for a large document or condition.
+    /// Evaluates the condition with the member results in `answers`, from left to right, no further
+    /// than needed. It stops on request and at a limit of work, for large documents and conditions.
     pub fn evaluate_within<'a>(
         &'a self,
         facts: Facts<'_>,

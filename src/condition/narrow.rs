@@ -8,7 +8,7 @@ use super::{
     TextTest,
 };
 use crate::entity::{Key, KeyRange, Path, Step, TemporalClass};
-use crate::id::StateName;
+use crate::id::{EntityId, StateName};
 use crate::model::{DataType, Node, Schema, Types};
 
 /// How many operands of a list are looked up in an index, at most: beyond, reading everything is
@@ -24,6 +24,8 @@ pub enum Narrowing {
     Keys { path: Path, ranges: Vec<KeyRange> },
     /// The entity is in that state.
     State(StateName),
+    /// The entity comes after that one, in the order of ids.
+    After(EntityId),
     /// The intersection.
     All(Vec<Self>),
     /// The union.
@@ -93,9 +95,18 @@ impl Condition {
 }
 
 impl Narrowing {
+    /// The entity after which all of them come, in the order of ids, if it is known.
+    pub fn after(&self) -> Option<EntityId> {
+        match self {
+            Self::After(id) => Some(*id),
+            Self::All(parts) => parts.iter().filter_map(Self::after).max(),
+            Self::Everything | Self::Keys { .. } | Self::State(_) | Self::Any(_) => None,
+        }
+    }
+
     fn collect_paths(&self, into: &mut Vec<Path>) {
         match self {
-            Self::Everything | Self::State(_) => {}
+            Self::Everything | Self::State(_) | Self::After(_) => {}
             Self::Keys { path, .. } if into.contains(path) => {}
             Self::Keys { path, .. } => into.push(path.clone()),
             Self::All(parts) | Self::Any(parts) => {
@@ -135,6 +146,9 @@ impl Leaf {
     }
 
     fn lifecycle_narrowing(&self, field: LifecycleField) -> Option<Narrowing> {
+        if field == LifecycleField::Id {
+            return self.later_narrowing();
+        }
         if field != LifecycleField::State {
             return None;
         }
@@ -155,6 +169,17 @@ impl Leaf {
             | Matcher::Pattern(_)
             | Matcher::BadPattern(_) => None,
         }
+    }
+
+    /// Whoever reads everything in parts asks for what comes after the last id of a part.
+    fn later_narrowing(&self) -> Option<Narrowing> {
+        let Matcher::Compare(Comparison::Greater, operand) = &self.matcher else {
+            return None;
+        };
+        let text = operand.text()?;
+        let id: EntityId = text.parse().ok()?;
+        // Texts are compared, and only those in this form have the order of ids.
+        (id.to_string() == text).then_some(Narrowing::After(id))
     }
 
     fn field_narrowing(&self, path: &Path, schema: &Schema) -> Option<Narrowing> {
@@ -320,6 +345,33 @@ mod tests {
         };
         assert_eq!(state("EQUALS", "\"NEW\""), Narrowing::State("NEW".into()));
         assert_eq!(state("NOT_EQUAL", "\"NEW\""), Narrowing::Everything);
+    }
+
+    #[test]
+    fn what_comes_after_an_id_is_found_by_it() {
+        let after = |operator: &str, id: &str| {
+            narrowing(&format!(
+                r#"{{"type":"lifecycle","field":"id","operatorType":"{operator}","value":"{id}"}}"#
+            ))
+            .after()
+        };
+        let id = "0190163e-0000-7000-8000-0000000000ab";
+        assert_eq!(after("GREATER_THAN", id), id.parse().ok());
+        for (operator, id) in [
+            ("GREATER_OR_EQUAL", id),
+            ("LESS_THAN", id),
+            ("GREATER_THAN", "0190163E-0000-7000-8000-0000000000AB"),
+            ("GREATER_THAN", "0190163e"),
+            ("GREATER_THAN", ""),
+        ] {
+            assert_eq!(after(operator, id), None, "{operator} {id}");
+        }
+        let id: EntityId = id.parse().expect("an id");
+        let (first, later) = (Narrowing::After(EntityId::NIL), Narrowing::After(id));
+        let n = narrowing(&leaf("$.n", "EQUALS", "1"));
+        let both = Narrowing::All(vec![first, n.clone(), later.clone()]);
+        assert_eq!(both.after(), Some(id));
+        assert_eq!(Narrowing::Any(vec![n, later]).after(), None);
     }
 
     #[test]

@@ -55,8 +55,8 @@ impl Condition {
         Self::parse_for(Use::Criterion, text)
     }
 
-    /// The same, but unknown types and operators are kept: a run that reaches them fails
-    /// ([`Function::unknown`]).
+    /// Parses the JSON form of a workflow criterion, and keeps unknown types and operators: a run
+    /// that reaches them fails ([`Function::unknown`]).
     pub fn parse_criterion_or_unknown(text: &str) -> Result<Self, Error> {
         Self::parse_for(Use::CriterionOrUnknown, text)
     }
@@ -219,7 +219,7 @@ impl Parser {
             _ => None,
         };
         let call = match function.member("config") {
-            Some(config) => call(config)?,
+            Some(config) => self.call(config)?,
             None => CallSettings::default(),
         };
         Ok(Condition::Function(Box::new(Function {
@@ -229,6 +229,60 @@ impl Parser {
             quick_exit,
             unknown: None,
         })))
+    }
+
+    /// The settings of a call to a function.
+    fn call(&self, config: Value<'_>) -> Result<CallSettings, Error> {
+        let text = |name| text_member(config, name);
+        let (tags, retry, context) = (
+            text("calculationNodesTags")?,
+            text("retryPolicy")?,
+            text("context")?,
+        );
+        let attach_entity = self.setting(config, "attachEntity", "true or false", |value| {
+            if let Shape::Bool(attach) = value {
+                Some(attach)
+            } else {
+                None
+            }
+        })?;
+        let whole = "a whole number, such as 5000";
+        let response_timeout_ms = self.setting(config, "responseTimeoutMs", whole, |value| {
+            if let Shape::Number(literal) = value {
+                literal.parse().ok()
+            } else {
+                None
+            }
+        })?;
+        let given = Given {
+            attach_entity,
+            tags: tags.as_deref(),
+            response_timeout_ms,
+            retry_policy: retry.as_deref(),
+            context: context.as_deref(),
+        };
+        Ok(given.settings())
+    }
+
+    /// A setting of a call, which must be what `read` takes.
+    fn setting<T>(
+        &self,
+        config: Value<'_>,
+        name: &str,
+        what: &str,
+        read: impl FnOnce(Shape<'_>) -> Option<T>,
+    ) -> Result<Option<T>, Error> {
+        let value = match config.member(name).map(Value::shape) {
+            None | Some(Shape::Null) => return Ok(None),
+            Some(value) => read(value),
+        };
+        // The profile of cyoda does not check it, and what earlier releases stored must load.
+        if value.is_none() && self.purpose == Use::Criterion {
+            return Err(Error::Syntax(format!(
+                "`{name}` of a function must be {what}"
+            )));
+        }
+        Ok(value)
     }
 
     fn group(&mut self, value: Value<'_>, depth: usize) -> Result<Condition, Error> {
@@ -393,32 +447,6 @@ fn is_empty(value: Value<'_>) -> bool {
     }
 }
 
-/// The settings of a call to a function.
-fn call(config: Value<'_>) -> Result<CallSettings, Error> {
-    let text = |name| text_member(config, name);
-    let (tags, retry, context) = (
-        text("calculationNodesTags")?,
-        text("retryPolicy")?,
-        text("context")?,
-    );
-    let attach_entity = match config.member("attachEntity").map(Value::shape) {
-        Some(Shape::Bool(attach)) => Some(attach),
-        _ => None,
-    };
-    let response_timeout_ms = match config.member("responseTimeoutMs").map(Value::shape) {
-        Some(Shape::Number(literal)) => literal.parse().ok(),
-        _ => None,
-    };
-    let given = Given {
-        attach_entity,
-        tags: tags.as_deref(),
-        response_timeout_ms,
-        retry_policy: retry.as_deref(),
-        context: context.as_deref(),
-    };
-    Ok(given.settings())
-}
-
 fn matcher(
     operator: Operator,
     operand: Option<Value<'_>>,
@@ -526,6 +554,28 @@ mod tests {
         ] {
             assert!(Condition::parse(text).is_ok(), "{text}");
             assert_eq!(Condition::parse_deletion(text).is_ok(), is_whole, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_setting_of_a_function_is_of_its_type_unless_it_is_stored() {
+        for (setting, is_good) in [
+            (r#""responseTimeoutMs":5000"#, true),
+            (r#""responseTimeoutMs":null"#, true),
+            (r#""responseTimeoutMs":-1"#, true),
+            (r#""responseTimeoutMs":5000.0"#, false),
+            (r#""responseTimeoutMs":5e3"#, false),
+            (r#""responseTimeoutMs":99999999999999999999"#, false),
+            (r#""responseTimeoutMs":"5000""#, false),
+            (r#""attachEntity":false"#, true),
+            (r#""attachEntity":"true""#, false),
+        ] {
+            let text = format!(
+                r#"{{"type":"function","function":{{"name":"f","config":{{{setting}}}}}}}"#
+            );
+            let imported = Condition::parse_criterion(&text);
+            assert_eq!(imported.is_ok(), is_good, "{setting}");
+            assert!(Condition::parse_criterion_or_unknown(&text).is_ok());
         }
     }
 

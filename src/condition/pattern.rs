@@ -181,7 +181,7 @@ impl Pattern {
         self.compiled().is_ok_and(|regex| regex.is_match(text))
     }
 
-    /// The same, but within a long text it stops on request.
+    /// Whether the pattern matches the whole text. Within a long text it stops on request.
     pub(super) fn is_match_within(&self, text: &str, meter: &Meter<'_>) -> Result<bool, Halt> {
         let most = text.len().saturating_mul(self.states());
         if most < STEPPED_MIN {

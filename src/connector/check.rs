@@ -112,7 +112,7 @@ pub(super) fn authorities(given: Option<&str>, trust: Trust) -> Result<Option<Tl
     Ok(Some(tls))
 }
 
-/// The same as text.
+/// The text of the authorities that `tls_ca` names, in PEM form.
 pub(super) fn authorities_text(given: &str, trust: Trust) -> Result<String, String> {
     if given.contains("-----BEGIN") {
         return Ok(given.to_owned());

@@ -79,7 +79,7 @@ impl Tree {
         }
     }
 
-    /// The same value as JSON text.
+    /// The value as JSON text.
     pub fn to_json(&self) -> String {
         let mut text = String::new();
         self.write(&mut text);

@@ -27,7 +27,8 @@ impl Tags {
         required.0.is_subset(&self.0)
     }
 
-    /// The same by either rule; without required tags any member can be called.
+    /// Whether a member with these tags can be called for `required`, by one of the two rules.
+    /// Without required tags any member can be called.
     pub fn satisfy_by(&self, required: &Self, rule: TagMatch) -> bool {
         match rule {
             TagMatch::All => self.satisfy(required),

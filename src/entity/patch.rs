@@ -2,6 +2,14 @@
 //!
 //! Works on its own tree, because numbers must keep their digits.
 
+use std::{
+    collections::HashMap,
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+use foldhash::fast::RandomState;
+use indexmap::IndexMap;
+
 use super::{DEPTH_MAX, Document, DocumentError, Number, Shape, Value};
 
 /// A partial change to a document.
@@ -47,8 +55,12 @@ pub enum PatchError {
     TestFailed(usize, String),
     #[error("a patch may have at most {OPERATIONS_MAX} operations; split it")]
     TooMany,
-    #[error("the patch adds, copies and moves more than {WORK_MAX} bytes; split it")]
+    #[error("the patch copies and moves more than {BYTES_MAX} bytes; split it")]
+    TooMuchCopied,
+    #[error("the patched document would be larger than {BYTES_MAX} bytes")]
     TooLarge,
+    #[error("the patch was cancelled")]
+    Cancelled,
     #[error("operation {0}: the document would nest deeper than {DEPTH_MAX} levels")]
     TooDeep(usize),
     #[error("the patched document: {0}")]
@@ -58,8 +70,12 @@ pub enum PatchError {
 /// How many operations a patch may have.
 const OPERATIONS_MAX: usize = 1_000;
 
-/// How much a patch may add, copy and move, in bytes: copies of copies could grow without end.
-const WORK_MAX: usize = 64 << 20;
+/// How large a patch may make a document, and how much it may copy and move, in bytes: copies of
+/// copies could grow without end. It is the default of the largest message.
+const BYTES_MAX: usize = 16 << 20;
+
+/// Up to this number of members, each is searched for among the others.
+const FEW: usize = 32;
 
 /// A value that can be modified.
 #[derive(Debug, Clone)]
@@ -88,21 +104,53 @@ impl Patch {
         Ok(Self::Operations(operations))
     }
 
+    /// Roughly how many bytes applying it to a document of that many bytes has to visit.
+    pub fn work(&self, bytes: usize) -> usize {
+        match self {
+            Self::Merge(patch) => bytes.saturating_add(patch.json().as_str().len()),
+            Self::Operations(operations) => {
+                let copies = operations.iter().filter(|operation| operation.is_copy());
+                // Each copy may double the document.
+                let largest = copies.fold(bytes, |bytes, _| bytes.saturating_mul(2));
+                let values = operations.iter().map(Operation::size).sum();
+                largest
+                    .saturating_add(values)
+                    .saturating_mul(operations.len().max(1))
+            }
+        }
+    }
+
     /// Applies the patch to a document.
     pub fn apply(&self, document: &Document) -> Result<Document, PatchError> {
+        self.apply_unless(document, &AtomicBool::new(false))
+    }
+
+    /// The same, until the flag is set: nobody waits for the result then.
+    pub fn apply_unless(
+        &self,
+        document: &Document,
+        stop: &AtomicBool,
+    ) -> Result<Document, PatchError> {
         let patched = match self {
             Self::Merge(patch) => merge(Some(Tree::read(document.root())), patch.root()),
             Self::Operations(operations) => {
                 let mut tree = Tree::read(document.root());
-                let mut work = 0;
+                let mut copied = 0;
                 for (index, operation) in operations.iter().enumerate() {
-                    operation.apply(&mut tree, index, &mut work)?;
+                    if stop.load(Ordering::Relaxed) {
+                        return Err(PatchError::Cancelled);
+                    }
+                    operation.apply(&mut tree, index, &mut copied)?;
                 }
                 tree
             }
         };
         let mut text = String::new();
         patched.write(&mut text);
+        // A document that was larger before may stay so.
+        if text.len() > BYTES_MAX.max(document.json().as_str().len()) {
+            return Err(PatchError::TooLarge);
+        }
         Ok(Document::parse(&text)?)
     }
 }
@@ -112,25 +160,30 @@ fn merge(target: Option<Tree>, patch: Value<'_>) -> Tree {
     let Shape::Object(members) = patch.shape() else {
         return Tree::read(patch);
     };
-    let mut merged = match target {
+    let target = match target {
         Some(Tree::Object(members)) => members,
         Some(Tree::Literal(_) | Tree::Array(_)) | None => Vec::new(),
     };
+    // By hash, because both may have many members; none where one is removed.
+    let mut merged: IndexMap<Box<str>, Option<Tree>, RandomState> = target
+        .into_iter()
+        .map(|(name, value)| (name, Some(value)))
+        .collect();
     for (name, value) in members {
-        let at = merged.iter().position(|(known, _)| **known == *name);
-        match (at, value.is_null()) {
-            (Some(at), true) => {
-                merged.remove(at);
-            }
+        match (merged.get_mut(&*name), value.is_null()) {
+            (Some(place), true) => *place = None,
             (None, true) => {}
-            (Some(at), false) => {
-                let old = std::mem::replace(&mut merged[at].1, Tree::Literal("null".into()));
-                merged[at].1 = merge(Some(old), value);
+            (Some(place), false) => *place = Some(merge(place.take(), value)),
+            (None, false) => {
+                merged.insert(name.as_ref().into(), Some(merge(None, value)));
             }
-            (None, false) => merged.push((name.as_ref().into(), merge(None, value))),
         }
     }
-    Tree::Object(merged)
+    let left = merged.into_iter();
+    Tree::Object(
+        left.filter_map(|(name, value)| Some((name, value?)))
+            .collect(),
+    )
 }
 
 impl Operation {
@@ -159,23 +212,37 @@ impl Operation {
         })
     }
 
-    fn apply(&self, tree: &mut Tree, index: usize, work: &mut usize) -> Result<(), PatchError> {
+    const fn is_copy(&self) -> bool {
+        matches!(self.kind, Kind::Copy(_))
+    }
+
+    /// The approximate length of its value.
+    fn size(&self) -> usize {
+        match &self.kind {
+            Kind::Add(value) | Kind::Replace(value) | Kind::Test(value) => value.size(),
+            Kind::Remove | Kind::Move(_) | Kind::Copy(_) => 0,
+        }
+    }
+
+    fn apply(&self, tree: &mut Tree, index: usize, copied: &mut usize) -> Result<(), PatchError> {
         let nothing = |pointer: &Pointer| PatchError::Nothing(index, pointer.text());
         let path = &self.path;
-        let mut take = |value: &Tree| {
-            let depth = value.depth();
-            *work += value.size();
-            if path.0.len() + depth > DEPTH_MAX {
-                Err(PatchError::TooDeep(index))
-            } else if *work > WORK_MAX {
-                Err(PatchError::TooLarge)
-            } else {
-                Ok(())
+        let fits = |value: &Tree| {
+            if path.0.len() + value.depth() > DEPTH_MAX {
+                return Err(PatchError::TooDeep(index));
             }
+            Ok(())
+        };
+        let mut take = |value: &Tree| {
+            *copied += value.size();
+            if *copied > BYTES_MAX {
+                return Err(PatchError::TooMuchCopied);
+            }
+            fits(value)
         };
         match &self.kind {
             Kind::Add(value) => {
-                take(value)?;
+                fits(value)?;
                 tree.add(&path.0, value.clone())
                     .ok_or_else(|| nothing(path))
             }
@@ -184,7 +251,7 @@ impl Operation {
                 .map(|_| ())
                 .ok_or_else(|| nothing(path)),
             Kind::Replace(value) => {
-                take(value)?;
+                fits(value)?;
                 let place = tree.at_mut(&path.0).ok_or_else(|| nothing(path))?;
                 *place = value.clone();
                 Ok(())
@@ -406,12 +473,20 @@ impl Tree {
             (Self::Array(one), Self::Array(two)) => {
                 one.len() == two.len() && one.iter().zip(two).all(|(one, two)| one.same_as(two))
             }
+            (Self::Object(one), Self::Object(two)) if one.len() != two.len() => false,
+            (Self::Object(one), Self::Object(two)) if one.len() <= FEW => {
+                one.iter().all(|(name, value)| {
+                    two.iter()
+                        .any(|(known, other)| name == known && value.same_as(other))
+                })
+            }
             (Self::Object(one), Self::Object(two)) => {
-                one.len() == two.len()
-                    && one.iter().all(|(name, value)| {
-                        two.iter()
-                            .any(|(known, other)| name == known && value.same_as(other))
-                    })
+                let known = two.iter().map(|(name, other)| (name, other));
+                let known: HashMap<_, _, RandomState> = known.collect();
+                one.iter().all(|(name, value)| {
+                    let other = known.get(name);
+                    other.is_some_and(|other| value.same_as(other))
+                })
             }
             (Self::Literal(_) | Self::Array(_) | Self::Object(_), _) => false,
         }
@@ -420,6 +495,8 @@ impl Tree {
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use super::*;
 
     fn document(text: &str) -> Document {
@@ -595,10 +672,75 @@ mod tests {
 
     #[test]
     fn copies_of_copies_end_at_a_size() {
-        let copies = vec![r#"{"op":"copy","from":"","path":"/c"}"#; 40].join(",");
-        let patch = Patch::operations(&document(&format!("[{copies}]"))).expect("a patch");
+        // Each copy of everything doubles the document.
+        let copy = |n: usize| format!(r#"{{"op":"copy","from":"","path":"/c{n}"}}"#);
+        let copies: Vec<_> = (0..40).map(copy).collect();
+        let copies = format!("[{}]", copies.join(","));
+        let patch = Patch::operations(&document(&copies)).expect("a patch");
         let text = "x".repeat(1 << 16);
         let target = document(&format!(r#"{{"a":"{text}","b":"{text}"}}"#));
-        assert_eq!(patch.apply(&target).err(), Some(PatchError::TooLarge));
+        assert_eq!(patch.apply(&target).err(), Some(PatchError::TooMuchCopied));
+        assert!(patch.work(target.json().as_str().len()) > BYTES_MAX);
+    }
+
+    #[test]
+    fn little_is_copied_until_too_much_is() {
+        let tree = || Tree::read(document(r#"{"a":"0123456789"}"#).root());
+        // Each copy of everything doubles the document.
+        let copy = |n: usize| format!(r#"{{"op":"copy","from":"","path":"/c{n}"}}"#);
+        let all: Vec<_> = (0..40).map(copy).collect();
+        let all = format!("[{}]", all.join(","));
+        let patch = Patch::operations(&document(&all)).expect("a patch");
+        let Patch::Operations(operations) = patch else {
+            panic!("operations");
+        };
+        let (mut tree, mut copied, mut largest) = (tree(), 0, 0);
+        let refused = operations
+            .iter()
+            .enumerate()
+            .find_map(|(index, operation)| {
+                largest = tree.size();
+                operation.apply(&mut tree, index, &mut copied).err()
+            });
+        assert_eq!(refused, Some(PatchError::TooMuchCopied));
+        assert!(largest <= 2 * BYTES_MAX, "{largest}");
+    }
+
+    #[test]
+    fn a_patch_does_not_let_a_document_grow_without_a_limit() {
+        let text = |mib: usize| format!(r#""{}""#, "x".repeat(mib << 20));
+        let merge = |mib| Patch::Merge(document(&format!(r#"{{"b":{}}}"#, text(mib))));
+        let nine = document(&format!(r#"{{"a":{}}}"#, text(9)));
+        assert_eq!(merge(9).apply(&nine).err(), Some(PatchError::TooLarge));
+        let large = document(&format!(r#"{{"a":{},"b":{}}}"#, text(9), text(9)));
+        assert!(merge(9).apply(&large).is_ok(), "it has not grown");
+        assert_eq!(merge(10).apply(&large).err(), Some(PatchError::TooLarge));
+        let copy = document(r#"[{"op":"copy","from":"/a","path":"/b"}]"#);
+        let copy = Patch::operations(&copy).expect("a patch");
+        assert_eq!(copy.apply(&nine).err(), Some(PatchError::TooLarge));
+    }
+
+    #[test]
+    fn many_members_are_merged_and_compared_by_name() {
+        let count = 20_000;
+        let object = |value: &str, names: std::ops::Range<usize>| {
+            let members: Vec<_> = names.map(|n| format!("\"m{n}\":{value}")).collect();
+            format!("{{{}}}", members.join(","))
+        };
+        let target = document(&object("1", 0..count));
+        let began = Instant::now();
+        let merged = Patch::Merge(document(&object("2", 0..2 * count))).apply(&target);
+        let merged = merged.expect("applies");
+        assert_eq!(merged.json().as_str(), object("2", 0..2 * count));
+        let removed = Patch::Merge(document(&object("null", 1..2 * count))).apply(&merged);
+        assert_eq!(removed.expect("applies").json().as_str(), r#"{"m0":2}"#);
+        let members = (0..count).rev().map(|n| format!("\"m{n}\":1.0"));
+        let reversed = members.collect::<Vec<_>>().join(",");
+        let test = format!(r#"[{{"op":"test","path":"","value":{{{reversed}}}}}]"#);
+        let test = Patch::operations(&document(&test)).expect("a patch");
+        assert!(test.apply(&target).is_ok());
+        // It takes a fraction of a second, and minutes where each member is compared with all others.
+        let took = began.elapsed();
+        assert!(took < Duration::from_secs(10), "{took:?}");
     }
 }

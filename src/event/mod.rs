@@ -169,7 +169,7 @@ impl Event {
         Trace::parse(parent, self.attribute(TRACE_STATE_ATTRIBUTE))
     }
 
-    /// The same, as part of a span.
+    /// Makes the event part of a span.
     #[must_use]
     pub fn within(self, trace: &Trace) -> Self {
         let text = |text: &str| AttributeValue::String(text.into());
@@ -180,7 +180,7 @@ impl Event {
         }
     }
 
-    /// The same, as part of the span that came with the whole call, unless it names one itself.
+    /// Makes the event part of the span that came with the whole call, unless it names one itself.
     #[must_use]
     pub fn within_call(self, trace: Option<&Trace>) -> Self {
         match trace {

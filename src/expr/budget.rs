@@ -35,4 +35,10 @@ impl Budget {
         self.0.store(left.ok_or(TooMuchWork)?, Ordering::Relaxed);
         Ok(())
     }
+
+    /// Has as much left as a copy that was used in its place.
+    pub(super) fn become_like(&self, used: &Self) {
+        self.0
+            .store(used.0.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
 }

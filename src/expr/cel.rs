@@ -6,10 +6,10 @@ use std::{
     thread,
 };
 
-use ::cel::{Context, Env, ExecutionError, Program, Value, objects::Key};
+use ::cel::{Context, Env, ExecutionError, Program, Value, extractors::This, objects::Key};
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 
-use super::{CelError, quoted, scan};
+use super::{Budget, CelError, pattern, quoted, scan};
 
 /// How many compiled texts are kept.
 const KEPT: usize = 4_096;
@@ -46,7 +46,7 @@ const FUNCTIONS: [&str; 24] = [
     "getMonth",
     "getSeconds",
     "int",
-    "matches",
+    pattern::OWN_NAME,
     "size",
     "startsWith",
     "string",
@@ -69,6 +69,7 @@ pub(super) struct Expression {
     /// The same with all numbers as doubles, if there is a difference.
     in_doubles: Option<Program>,
     is_deep: bool,
+    has_patterns: bool,
 }
 
 /// A name and its value, as JSON.
@@ -83,15 +84,17 @@ pub(super) fn compile(text: &str) -> Result<Arc<Expression>, CelError> {
     if let Some(known) = COMPILED.get(text) {
         return Ok(known);
     }
-    let program = program(text)?;
+    let own = scan::with_call_renamed(text, pattern::NAME, pattern::OWN_NAME)?;
+    let program = program(&own)?;
     for function in program.references().functions() {
         let is_operator = !function.starts_with(|first: char| first.is_ascii_alphabetic());
         if !is_operator && !FUNCTIONS.contains(&function) {
             return Err(CelError::NoFunction(function.to_owned()));
         }
     }
-    let doubles = scan::in_doubles(text)?;
+    let doubles = scan::in_doubles(&own)?;
     let expression = Arc::new(Expression {
+        has_patterns: program.references().has_function(pattern::OWN_NAME),
         program,
         in_doubles: doubles.map(|text| self::program(&text)).transpose()?,
         is_deep: scan::scan(text)?.depth > SHALLOW,
@@ -123,27 +126,33 @@ fn on_large_stack<T: Send>(
 }
 
 impl Expression {
-    /// The value, as JSON of so many bytes at most.
+    /// The value, as JSON of so many bytes at most. What patterns cost is taken from the budget.
     pub(super) fn evaluate(
         &self,
         variables: &[Variable<'_>],
         max: usize,
+        left: &Budget,
     ) -> Result<String, CelError> {
         if self.is_deep {
-            on_large_stack(|| self.evaluate_here(variables, max))
+            on_large_stack(|| self.evaluate_here(variables, max, left))
         } else {
-            self.evaluate_here(variables, max)
+            self.evaluate_here(variables, max, left)
         }
     }
 
-    fn evaluate_here(&self, variables: &[Variable<'_>], max: usize) -> Result<String, CelError> {
-        let value = match execute(&self.program, variables, false)? {
+    fn evaluate_here(
+        &self,
+        variables: &[Variable<'_>],
+        max: usize,
+        left: &Budget,
+    ) -> Result<String, CelError> {
+        let value = match self.execute(&self.program, variables, false, left)? {
             Ok(value) => value,
             // JSON has one kind of number, CEL three that do not mix: 99.5 times 2 is computed
             // with doubles.
             Err(error) if is_about_kinds(&error) => {
                 let program = self.in_doubles.as_ref().unwrap_or(&self.program);
-                let again = execute(program, variables, true)?;
+                let again = self.execute(program, variables, true, left)?;
                 again.map_err(|_| failed(&error))?
             }
             Err(error) => return Err(failed(&error)),
@@ -155,20 +164,37 @@ impl Expression {
         writing.value(&value, 0)?;
         Ok(writing.text)
     }
-}
 
-fn execute(
-    program: &Program,
-    variables: &[Variable<'_>],
-    in_doubles: bool,
-) -> Result<Result<Value, ExecutionError>, CelError> {
-    let mut context = Context::with_env(Arc::clone(&ENV));
-    for variable in variables {
-        let json: serde_json::Value = serde_json::from_str(variable.json)
-            .map_err(|error| CelError::Failed(format!("{}: {error}", variable.name)))?;
-        context.add_variable_from_value(variable.name, value(json, in_doubles));
+    fn execute(
+        &self,
+        program: &Program,
+        variables: &[Variable<'_>],
+        in_doubles: bool,
+        left: &Budget,
+    ) -> Result<Result<Value, ExecutionError>, CelError> {
+        let mut context = Context::with_env(Arc::clone(&ENV));
+        for variable in variables {
+            let json: serde_json::Value = serde_json::from_str(variable.json)
+                .map_err(|error| CelError::Failed(format!("{}: {error}", variable.name)))?;
+            context.add_variable_from_value(variable.name, value(json, in_doubles));
+        }
+        if !self.has_patterns {
+            return Ok(program.execute(&context));
+        }
+        // A function outlives the call, as far as the library knows.
+        let budget = Arc::new(left.clone());
+        let taken = Arc::clone(&budget);
+        let matches = move |This(text): This<Arc<String>>, pattern: Arc<String>| {
+            pattern::matches(&text, &pattern, &taken)
+                .map_err(|error| ExecutionError::function_error(pattern::NAME, error))
+        };
+        context
+            .add_function(pattern::OWN_NAME, matches)
+            .map_err(|error| CelError::Failed(error.to_string()))?;
+        let executed = program.execute(&context);
+        left.become_like(&budget);
+        Ok(executed)
     }
-    Ok(program.execute(&context))
 }
 
 const fn is_about_kinds(error: &ExecutionError) -> bool {

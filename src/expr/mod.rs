@@ -10,6 +10,7 @@ mod cel;
 mod error;
 mod mapping;
 mod path;
+mod pattern;
 mod scan;
 mod template;
 

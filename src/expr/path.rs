@@ -73,7 +73,7 @@ impl Path {
         path.ok_or_else(|| PathError(text.chars().take(200).collect()))
     }
 
-    /// The same, where the `$.` may be left out.
+    /// Parses `$.input.a[0].b`, of which the `$.` may be left out.
     pub fn parse_bare(text: &str) -> Result<Self, PathError> {
         if text.starts_with("$.") {
             Self::parse(text)
@@ -129,7 +129,8 @@ impl Path {
         walk(&self.rest, root, budget)
     }
 
-    /// The same; none, too, if finding it is too much work.
+    /// The JSON text of what the path leads to within its root; none if there is nothing, or if
+    /// finding it is too much work.
     pub fn within<'a>(&self, root: &'a str, budget: &Budget) -> Option<&'a str> {
         self.find(root, budget).ok().flatten()
     }

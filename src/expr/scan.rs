@@ -12,10 +12,13 @@ const BRACKETS_MAX: usize = 24;
 const OPERATORS_MAX: usize = 200;
 
 /// How deep macros over lists may nest: each level multiplies the work.
-const LOOPS_MAX: usize = 2;
+const LOOPS_MAX: u32 = 2;
 
 /// The macros that evaluate an expression for each element.
 const LOOPS: [&str; 5] = ["all", "exists", "exists_one", "filter", "map"];
+
+/// The macro that makes values of elements, which the next one may take.
+const MAP: &str = "map";
 
 /// Names that are not variables.
 const WORDS: [&str; 4] = ["true", "false", "null", "in"];
@@ -38,6 +41,13 @@ pub(super) struct Scan<'a> {
     pub(super) chains: Vec<Chain<'a>>,
     /// In how many macros the names are that macros bind.
     pub(super) bound: Vec<u32>,
+    /// The texts in quotes that are in macros: how long they are, and in how many.
+    pub(super) texts: Vec<(usize, u32)>,
+    /// How many times as large as what it reads the value can be, since a macro may use an element
+    /// several times, and the next one what that has made.
+    pub(super) growth: usize,
+    /// How many commas there are: the elements of lists in the text.
+    pub(super) commas: usize,
     /// The name that the text begins with, the sign after it and the rest, if the rest is one term:
     /// `reserved + input.quantity`.
     pub(super) sum: Option<(&'a str, char, &'a str)>,
@@ -83,11 +93,18 @@ struct Open<'a> {
     closes: char,
     /// Of a macro: the name it binds.
     binds: Option<&'a str>,
+    /// Whether that is [`MAP`].
+    is_map: bool,
+    /// How often the name is there, where it is bound included.
+    uses: usize,
 }
 
 pub(super) fn scan(text: &str) -> Result<Scan<'_>, CelError> {
     let tokens = tokens(text)?;
-    let mut found = Scan::default();
+    let mut found = Scan {
+        growth: 1,
+        ..Scan::default()
+    };
     let mut open: Vec<Open<'_>> = Vec::new();
     let (mut operators, mut brackets) = (0, 0);
     let mut next = 0;
@@ -104,19 +121,29 @@ pub(super) fn scan(text: &str) -> Result<Scan<'_>, CelError> {
                         _ => '}',
                     },
                     binds,
+                    is_map: before.is_some_and(|name| name.text == MAP),
+                    uses: 0,
                 });
                 brackets = brackets.max(open.len());
-                let loops = open.iter().filter(|open| open.binds.is_some()).count();
-                if open.len() > BRACKETS_MAX || loops > LOOPS_MAX {
+                if open.len() > BRACKETS_MAX || loops(&open) > LOOPS_MAX {
                     return Err(CelError::TooDeep);
                 }
             }
             Kind::Sign(sign @ (')' | ']' | '}')) => {
-                if open.pop().is_none_or(|open| open.closes != sign) {
+                let Some(closed) = open.pop().filter(|open| open.closes == sign) else {
                     return Err(CelError::Syntax(format!("`{sign}` closes nothing")));
+                };
+                if closed.binds.is_some() && closed.is_map {
+                    let uses = closed.uses.saturating_sub(1).max(1);
+                    found.growth = found.growth.saturating_mul(uses);
                 }
             }
-            Kind::Sign(',' | ':') | Kind::Number | Kind::Text { .. } => {}
+            Kind::Sign(',') => found.commas += 1,
+            Kind::Text { .. } => match loops(&open) {
+                0 => {}
+                loops => found.texts.push((token.text.len(), loops)),
+            },
+            Kind::Sign(':') | Kind::Number => {}
             Kind::Sign(_) => operators += 1,
             Kind::Name => {
                 let selects = before.is_some_and(|dot| dot.is('.'))
@@ -130,9 +157,10 @@ pub(super) fn scan(text: &str) -> Result<Scan<'_>, CelError> {
                 if selects || is_call || WORDS.contains(&token.text) {
                     continue;
                 }
-                let loops = open.iter().filter(|open| open.binds.is_some()).count();
-                let loops = u32::try_from(loops).unwrap_or(u32::MAX);
-                if open.iter().any(|open| open.binds == Some(token.text)) {
+                let loops = loops(&open);
+                let mut inner_first = open.iter_mut().rev();
+                if let Some(binds) = inner_first.find(|open| open.binds == Some(token.text)) {
+                    binds.uses += 1;
                     found.bound.push(loops);
                     continue;
                 }
@@ -160,6 +188,27 @@ pub(super) fn scan(text: &str) -> Result<Scan<'_>, CelError> {
     found.sum = sum(text, &tokens);
     found.depth = operators + brackets;
     Ok(found)
+}
+
+/// How many macros are open.
+fn loops(open: &[Open<'_>]) -> u32 {
+    let loops = open.iter().filter(|open| open.binds.is_some()).count();
+    u32::try_from(loops).unwrap_or(u32::MAX)
+}
+
+/// The text with another name for a function that is called.
+pub(super) fn with_call_renamed(text: &str, from: &str, to: &str) -> Result<String, CelError> {
+    let tokens = tokens(text)?;
+    let (mut written, mut end) = (String::new(), 0);
+    for (token, after) in tokens.iter().zip(tokens.iter().skip(1)) {
+        if token.kind == Kind::Name && token.text == from && after.is('(') {
+            written.push_str(&text[end..token.at]);
+            written.push_str(to);
+            end = token.at + from.len();
+        }
+    }
+    written.push_str(&text[end..]);
+    Ok(written)
 }
 
 /// The text with `.0` after each whole number that is not an index; none if there is no such

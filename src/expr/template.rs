@@ -302,7 +302,7 @@ impl Roots {
         }
     }
 
-    /// The same of both.
+    /// The roots that either of two templates uses.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         self.input |= other.input;
@@ -548,6 +548,9 @@ fn object_of<'a>(members: impl IntoIterator<Item = (&'a str, &'a str)>) -> Strin
     format!("{{{}}}", members.join(","))
 }
 
+/// What an element of a list takes in memory at least.
+const ELEMENT: usize = 32;
+
 /// Evaluates a text, unless that could take long: the library has no limit of its own.
 fn run(
     text: &str,
@@ -555,11 +558,14 @@ fn run(
     variables: &BTreeMap<&str, Cow<'_, str>>,
     left: &Budget,
 ) -> Result<String, CelError> {
-    let all: usize = variables.values().map(|value| value.len()).sum();
     let lists = variables
         .values()
         .map(|value| memchr::memchr_iter(b',', value.as_bytes()).count());
-    let elements = lists.sum::<usize>() + 1;
+    let elements = lists.sum::<usize>() + found.commas + 1;
+    let bytes: usize = variables.values().map(|value| value.len()).sum();
+    let all = elements.saturating_mul(ELEMENT).saturating_add(bytes);
+    let grown = elements.saturating_mul(found.growth);
+    let rounds = |loops: u32| grown.saturating_pow(loops);
     let mut work = 0_usize;
     for chain in &found.chains {
         let value = match variables.get(chain.root) {
@@ -567,18 +573,20 @@ fn run(
             None => None,
         };
         let bytes = value.map_or(0, str::len) + 1;
-        work = work.saturating_add(bytes.saturating_mul(elements.saturating_pow(chain.loops)));
+        work = work.saturating_add(bytes.saturating_mul(rounds(chain.loops)));
     }
     for loops in &found.bound {
-        let rounds = elements.saturating_pow(loops.saturating_sub(1));
-        work = work.saturating_add(all.saturating_mul(rounds));
+        work = work.saturating_add(all.saturating_mul(rounds(loops.saturating_sub(1))));
     }
-    left.take(work)?;
+    for (bytes, loops) in &found.texts {
+        work = work.saturating_add(bytes.saturating_mul(rounds(*loops)));
+    }
+    left.take(work.saturating_mul(found.growth))?;
     let variables: Vec<_> = variables
         .iter()
         .map(|(name, json)| Variable { name, json })
         .collect();
-    cel::compile(text)?.evaluate(&variables, VALUE_MAX)
+    cel::compile(text)?.evaluate(&variables, VALUE_MAX, left)
 }
 
 #[cfg(test)]
@@ -637,6 +645,13 @@ mod tests {
             ("input.b > 1 ? 'big' : 'small' + input.name", "\"big\""),
             ("'Hello ' + input.name", "\"Hello x y\""),
             ("size(input.items)", "2"),
+            ("input.name.matches('^[a-z ]+$')", "true"),
+            ("matches(input.name, 'q')", "false"),
+            ("input.name == 'a.matches(' ? 1 : 2", "2"),
+            (
+                "input.items.filter(i, i.n > 1).map(i, i.price * i.n)",
+                "[3.3000000000000003]",
+            ),
             ("input.items.map(i, i.n)", "[3,1]"),
             ("input.items.filter(i, i.n > 1)", r#"[{"n":3,"price":1.1}]"#),
             ("input.items.exists(i, i.price == 2)", "true"),
@@ -886,6 +901,19 @@ mod tests {
         }
         let sum = vec!["input.text"; 65].join(" + ");
         assert_eq!(of(&sum), Err(CelError::TooMuchWork));
+        let doubled = |times: usize| format!("size(input.list{})", ".map(x, [x, x])".repeat(times));
+        assert_eq!(of(&doubled(2)).as_deref(), Ok("50000"));
+        assert_eq!(of(&doubled(12)), Err(CelError::TooMuchWork));
+        let small = |text: &str| {
+            let template = Template::of_text(text, &everywhere()).expect(text);
+            template.evaluate(&Values::of_input(r#"{"l":["aaaaaaaa"]}"#))
+        };
+        for made in ["x + x", "[x, x]", "'a' + x + x", "[x].map(y, y + y)"] {
+            let text = format!("size(input.l{})", format!(".map(x, {made})").repeat(24));
+            assert_eq!(small(&text), Err(CelError::TooMuchWork), "{text}");
+        }
+        let literal = format!("size(input.list.map(x, '{}'))", "y".repeat(2_000));
+        assert_eq!(of(&literal), Err(CelError::TooMuchWork));
         let pair = "input.text + input.text";
         assert_eq!(of(pair), Err(CelError::TooLarge(VALUE_MAX)));
     }

@@ -231,7 +231,7 @@ fn counted_from_zero(event: Event) -> Result<Event, Status> {
     let mut payload = Object::new()
         .text("id", &event.id)
         .raw("model", &model)
-        .number("pageNumber", (number - 1).max(number.min(0)));
+        .number("pageNumber", number.saturating_sub(1).max(number.min(0)));
     if let Some(size) = request.page_size {
         payload = payload.number("pageSize", size);
     }

@@ -23,6 +23,9 @@ pub fn plain(markdown: &str) -> String {
         } else if let Some(title) = line.strip_prefix("## ") {
             let underline = "-".repeat(title.chars().count());
             let _ = writeln!(text, "{title}\n{underline}");
+        } else if line.starts_with("###") {
+            let title = unmarked(line.trim_start_matches('#').trim_start());
+            let _ = writeln!(text, "{title}");
         } else {
             text.push_str(&unmarked(line));
             text.push('\n');
@@ -33,7 +36,22 @@ pub fn plain(markdown: &str) -> String {
 }
 
 fn unmarked(text: &str) -> String {
-    text.replace("**", "").replace('`', "")
+    without_links(&text.replace("**", "").replace('`', ""))
+}
+
+/// Writes `[text](https://…)` as `text (https://…)`.
+fn without_links(text: &str) -> String {
+    let mut shown = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("](http") {
+        let (Some(begin), Some(end)) = (before.rfind('['), after.find(')')) else {
+            break;
+        };
+        let (before, label) = (&before[..begin], &before[begin + 1..]);
+        let _ = write!(shown, "{before}{label} (http{})", &after[..end]);
+        rest = &after[end + 1..];
+    }
+    shown + rest
 }
 
 /// The cells of a row; none of the line below the heading.

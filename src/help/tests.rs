@@ -167,6 +167,11 @@ fn markdown_is_set_for_a_terminal() {
     let text =
         plain("# A\n\nSee `b`.\n\n| x | `yy` |\n|---|---|\n| 1 | a\\|b |\n\n```sh\n# c\n```\n");
     assert_eq!(text, "A\n=\n\nSee b.\n\n  x  yy\n  1  a|b\n\n    # c\n");
+    let text = plain("### `a` of b\n\nGet [`jq`](https://jqlang.org), [a](b) or [c](http://d).\n");
+    assert_eq!(
+        text,
+        "a of b\n\nGet jq (https://jqlang.org), [a](b) or c (http://d).\n"
+    );
 }
 
 const EVERY_FIELD: &str = include_str!("../../tests/it/fixtures/flo/every-field.yaml");

@@ -4,19 +4,17 @@ use std::{borrow::Cow, fmt::Write as _};
 
 use super::{
     infer::leaf_type,
+    place::{Listed, push_member},
     schema::{Node, Schema},
     types::{DataType, Types},
 };
 use crate::compat::Compat;
 use crate::entity::{Document, Shape, Value};
 
-/// How many violations are listed individually.
-pub(super) const LISTED_MAX: usize = 1_000;
-
 /// One place where a document violates its model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
-    /// Dotted, without `$`; empty for the document itself.
+    /// Dotted, without `$`, long names shortened; empty for the document itself.
     pub path: String,
     fault: Fault,
 }
@@ -39,10 +37,11 @@ enum Fault {
 /// The violations of a document, in document order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Violations {
-    /// The first thousand.
+    /// The first thousand, or fewer if their paths are long.
     pub listed: Vec<Violation>,
     /// How many more there are.
     pub more: usize,
+    size: Listed,
     /// The first violation about the type of a leaf, which decides the code.
     of_type: Option<Violation>,
 }
@@ -137,12 +136,7 @@ impl<'a> Check<'a> {
         let mut path = String::new();
         for step in &self.path {
             match step {
-                Step::Member(name) => {
-                    if !path.is_empty() {
-                        path.push('.');
-                    }
-                    path.push_str(name);
-                }
+                Step::Member(name) => push_member(&mut path, name),
                 Step::Element(index) => {
                     let _ = write!(path, "[{index}]");
                 }
@@ -154,7 +148,7 @@ impl<'a> Check<'a> {
     fn report(&mut self, fault: Fault) {
         let is_of_type = matches!(fault, Fault::Type { .. });
         let is_first_of_type = is_of_type && self.found.of_type.is_none();
-        let is_listed = self.found.listed.len() < LISTED_MAX;
+        let is_listed = self.found.size.has_room();
         if !is_listed {
             self.found.more += 1;
         }
@@ -169,6 +163,7 @@ impl<'a> Check<'a> {
             self.found.of_type = Some(violation.clone());
         }
         if is_listed {
+            self.found.size.add(&violation.path);
             self.found.listed.push(violation);
         }
     }
@@ -261,6 +256,7 @@ const fn kind(shape: &Shape<'_>) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::place::LISTED_MAX;
 
     #[test]
     fn every_violation_is_reported_with_its_place() {
@@ -320,5 +316,23 @@ mod tests {
         assert_eq!((found.listed.len(), found.more), (LISTED_MAX, 6));
         assert_eq!(found.of_type().expect("the last").0, "a[1005].n");
         assert!(found.to_string().ends_with("; and 6 more"));
+    }
+
+    #[test]
+    fn violations_below_long_names_make_a_short_message() {
+        let (name, depth, count) = ("k".repeat(20_000), 20, 900);
+        let nested = |inner: &str| {
+            let open = format!("{{\"{name}\":").repeat(depth);
+            Document::parse(&format!("{open}{inner}{}", "}".repeat(depth))).expect("JSON")
+        };
+        let schema = Schema::infer(&nested(r#"{"b":1}"#));
+        let members: Vec<_> = (0..count).map(|n| format!("\"x{n}\":1")).collect();
+        let document = nested(&format!("{{{}}}", members.join(",")));
+        let found = violations(&schema, &document, Compat::Documented);
+        assert_eq!(found.listed.len() + found.more, count);
+        assert!(found.more > 0, "{}", found.listed.len());
+        let message = found.to_string();
+        assert!(message.len() < 512 << 10, "{}", message.len());
+        assert!(message.starts_with(&format!("{}….k", "k".repeat(100))));
     }
 }

@@ -9,47 +9,75 @@ use super::{
     types::{DataType, Types},
 };
 
+/// How large the paths of a simple view may be together, in MiB: every bucket repeats the names of
+/// all objects around it.
+const PATHS_MIB_MAX: usize = 16;
+
+/// Why a schema has no simple view.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the paths of the simple view would be larger than {PATHS_MIB_MAX} MiB together; export it as \
+     JSON_SCHEMA"
+)]
+pub struct ViewTooLarge;
+
 /// The `SIMPLE_VIEW` form: one bucket per object, one entry per field.
-pub fn simple_view(schema: &Schema) -> Value {
-    let mut buckets = Map::new();
+pub fn simple_view(schema: &Schema) -> Result<Value, ViewTooLarge> {
+    let mut view = View {
+        buckets: Map::new(),
+        path_bytes: 0,
+    };
     if schema.root.members.is_some() {
-        fill(&mut buckets, "$", &schema.root);
+        view.fill("$".to_owned(), &schema.root)?;
     }
-    Value::Object(buckets)
+    Ok(Value::Object(view.buckets))
 }
 
-fn fill(buckets: &mut Map<String, Value>, path: &str, node: &Node) {
-    let mut bucket = BTreeMap::new();
-    if path.ends_with("[*]") {
-        bucket.insert("#".to_owned(), "ARRAY_ELEMENT".to_owned());
-    }
-    for (name, node) in node.members.iter().flatten() {
-        match node {
-            Node {
-                members: Some(_), ..
-            } => {
-                bucket.insert(format!("#.{name}"), "OBJECT".to_owned());
-                fill(buckets, &format!("{path}.{name}"), node);
-            }
-            Node {
-                element: Some(element),
-                ..
-            } if element.members.is_some() => {
-                bucket.insert(format!("#.{name}"), "OBJECT".to_owned());
-                fill(buckets, &format!("{path}.{name}[*]"), element);
-            }
-            Node {
-                element: Some(element),
-                ..
-            } => {
-                bucket.insert(format!(".{name}[*]"), element.types.to_string());
-            }
-            Node { types, .. } => {
-                bucket.insert(format!(".{name}"), types.to_string());
+struct View {
+    buckets: Map<String, Value>,
+    /// The size of the paths of all buckets so far.
+    path_bytes: usize,
+}
+
+impl View {
+    fn fill(&mut self, path: String, node: &Node) -> Result<(), ViewTooLarge> {
+        self.path_bytes += path.len();
+        if self.path_bytes > PATHS_MIB_MAX << 20 {
+            return Err(ViewTooLarge);
+        }
+        let mut bucket = BTreeMap::new();
+        if path.ends_with("[*]") {
+            bucket.insert("#".to_owned(), "ARRAY_ELEMENT".to_owned());
+        }
+        for (name, node) in node.members.iter().flatten() {
+            match node {
+                Node {
+                    members: Some(_), ..
+                } => {
+                    bucket.insert(format!("#.{name}"), "OBJECT".to_owned());
+                    self.fill(format!("{path}.{name}"), node)?;
+                }
+                Node {
+                    element: Some(element),
+                    ..
+                } if element.members.is_some() => {
+                    bucket.insert(format!("#.{name}"), "OBJECT".to_owned());
+                    self.fill(format!("{path}.{name}[*]"), element)?;
+                }
+                Node {
+                    element: Some(element),
+                    ..
+                } => {
+                    bucket.insert(format!(".{name}[*]"), element.types.to_string());
+                }
+                Node { types, .. } => {
+                    bucket.insert(format!(".{name}"), types.to_string());
+                }
             }
         }
+        self.buckets.insert(path, json!(bucket));
+        Ok(())
     }
-    buckets.insert(path.to_owned(), json!(bucket));
 }
 
 /// The `JSON_SCHEMA` form.
@@ -120,18 +148,29 @@ mod tests {
     #[test]
     fn the_documented_sample_has_the_documented_simple_view() {
         assert_eq!(
-            simple_view(&schema(SAMPLE)),
+            simple_view(&schema(SAMPLE)).expect("small"),
             json!({
                 "$": {"#.dims": "OBJECT", "#.lines": "OBJECT", ".qty": "INTEGER", ".sku": "STRING", ".tags[*]": "STRING"},
                 "$.dims": {".w": "DOUBLE"},
                 "$.lines[*]": {"#": "ARRAY_ELEMENT", ".n": "INTEGER", ".opts[*]": "STRING"}
             })
         );
-        assert_eq!(simple_view(&schema("[1]")), json!({}));
+        assert_eq!(simple_view(&schema("[1]")), Ok(json!({})));
         assert_eq!(
             simple_view(&schema(r#"{"a":[],"b":[[1]],"c":null}"#)),
-            json!({"$": {".a[*]": "NULL", ".b[*]": "NULL", ".c": "NULL"}})
+            Ok(json!({"$": {".a[*]": "NULL", ".b[*]": "NULL", ".c": "NULL"}}))
         );
+    }
+
+    #[test]
+    fn a_long_name_is_not_repeated_without_a_limit() {
+        let sample = |objects: usize| {
+            let objects: Vec<_> = (0..objects).map(|n| format!("\"x{n}\":{{}}")).collect();
+            let name = "k".repeat(1 << 20);
+            schema(&format!("{{\"{name}\":{{{}}}}}", objects.join(",")))
+        };
+        assert!(simple_view(&sample(PATHS_MIB_MAX - 2)).is_ok());
+        assert_eq!(simple_view(&sample(PATHS_MIB_MAX)), Err(ViewTooLarge));
     }
 
     #[test]

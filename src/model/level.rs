@@ -3,13 +3,13 @@
 //! The schema inferred from the document is compared with the model's, node by node: types must be
 //! equal, not only assignable, and each difference needs a level. What the level permits becomes a
 //! delta that contains only what is new, so that concurrent deltas merge without a conflict.
-//! concurrent deltas merge without a conflict.
 
 use std::{fmt, fmt::Write as _};
 
 use super::{
-    check::{LISTED_MAX, expected_kind},
+    check::expected_kind,
     infer::seen,
+    place::{Listed, push_member},
     schema::{Node, Schema, SchemaMembers},
     types::{DataType, Types},
 };
@@ -71,6 +71,7 @@ pub struct Excess {
     listed: Vec<Violation>,
     /// How many are not listed.
     more: usize,
+    size: Listed,
     /// Whether one of them is not permitted by any level.
     is_polymorphic: bool,
 }
@@ -160,6 +161,7 @@ pub(super) fn extension(
             level,
             listed: Vec::new(),
             more: 0,
+            size: Listed::default(),
             is_polymorphic: false,
         },
     };
@@ -193,7 +195,7 @@ impl Slot {
 
 struct Comparison {
     compat: Compat,
-    /// The current path: `lines[*].qty`.
+    /// The current path, long names shortened: `lines[*].qty`.
     path: String,
     /// The highest level needed so far.
     needs: ChangeLevel,
@@ -228,10 +230,11 @@ impl Comparison {
     }
 
     fn report(&mut self, needs: Option<ChangeLevel>, difference: Difference) {
-        if self.excess.listed.len() == LISTED_MAX {
+        if !self.excess.size.has_room() {
             self.excess.more += 1;
             return;
         }
+        self.excess.size.add(&self.path);
         self.excess.listed.push(Violation {
             path: self.path.clone(),
             difference,
@@ -312,12 +315,7 @@ impl Comparison {
         };
         let mut new = SchemaMembers::default();
         for (name, node) in found {
-            let step = |path: &mut String| {
-                if !path.is_empty() {
-                    path.push('.');
-                }
-                path.push_str(&name);
-            };
+            let step = |path: &mut String| push_member(path, &name);
             let delta = self.within(step, |comparison| {
                 if let Some(known) = declared.get(&name) {
                     return comparison.node(known, node, Slot::Field);
@@ -460,6 +458,21 @@ mod tests {
              b[*]: STRING where INTEGER is declared requires ARRAY_ELEMENTS level, but level is \"ARRAY_LENGTH\"; \
              c: a new field requires STRUCTURAL level, but level is \"ARRAY_LENGTH\""
         );
+    }
+
+    #[test]
+    fn new_fields_below_a_long_name_make_a_short_message() {
+        let (name, count) = ("k".repeat(100_000), 1_500);
+        let schema = schema(&format!("{{\"{name}\":{{\"b\":1}}}}"));
+        let members: Vec<_> = (0..count).map(|n| format!("\"x{n}\":1")).collect();
+        let document = format!("{{\"{name}\":{{{}}}}}", members.join(","));
+        let document = Document::parse(&document).expect("JSON");
+        let level = ChangeLevel::Type;
+        let excess = extension(&schema, &document, level, Compat::Documented);
+        let excess = excess.expect_err("too much");
+        assert_eq!(excess.listed.len() + excess.more, count);
+        let message = excess.to_string();
+        assert!(message.len() < 512 << 10, "{}", message.len());
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod infer;
 mod level;
 #[cfg(test)]
 mod oracle;
+mod place;
 mod schema;
 mod types;
 mod unique;
@@ -28,8 +29,9 @@ use crate::id::ModelKey;
 
 pub use check::{Violation, Violations};
 pub use codec::CodecError;
-pub use export::{json_schema, simple_view};
+pub use export::{ViewTooLarge, json_schema, simple_view};
 pub use level::{ChangeLevel, Excess, Extension};
+use schema::NODE_BYTES;
 pub use schema::{Node, Schema, SchemaMembers};
 pub use types::{DataType, Types};
 pub use unique::{InvalidKeys, InvalidValue, KeyDefinition, KeyValue, UniqueKeys};
@@ -47,6 +49,9 @@ pub struct Model {
     pub updated: Timestamp,
     pub unique_keys: UniqueKeys,
 }
+
+/// How large the schema of a model may become, in MiB: each extension copies and merges it.
+const SCHEMA_MIB_MAX: usize = 16;
 
 /// Whether entities can be created, or the schema changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,8 +74,16 @@ impl Lock {
 #[error("validation failed: {violations}")]
 pub struct Mismatch {
     model: ModelKey,
-    violations: Violations,
+    violations: Box<Violations>,
 }
+
+/// A schema that would become too large.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error(
+    "the schema of model {0} would be larger than {SCHEMA_MIB_MAX} MiB, where each field counts its \
+     name and {NODE_BYTES} bytes; use a list where names are data"
+)]
+pub struct Oversized(ModelKey);
 
 /// Why a model rejects a document, even with its change level.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -82,6 +95,8 @@ pub enum Refusal {
     /// A field of a unique key would no longer be a scalar.
     #[error(transparent)]
     Keys(#[from] InvalidKeys),
+    #[error(transparent)]
+    Oversized(#[from] Oversized),
 }
 
 impl Coded for Mismatch {
@@ -109,12 +124,19 @@ impl Coded for Mismatch {
     }
 }
 
+impl Coded for Oversized {
+    fn code(&self) -> Code {
+        Code::BadRequest
+    }
+}
+
 impl Coded for Refusal {
     fn code(&self) -> Code {
         match self {
             Self::Mismatch(mismatch) => mismatch.code(),
             Self::Excess(excess) => excess.code(),
             Self::Keys(invalid) => invalid.code(),
+            Self::Oversized(oversized) => oversized.code(),
         }
     }
 
@@ -123,6 +145,7 @@ impl Coded for Refusal {
             Self::Mismatch(mismatch) => mismatch.properties(),
             Self::Excess(excess) => excess.properties(),
             Self::Keys(invalid) => invalid.properties(),
+            Self::Oversized(oversized) => oversized.properties(),
         }
     }
 }
@@ -141,7 +164,7 @@ impl Model {
         }
         Err(Mismatch {
             model: self.key.clone(),
-            violations,
+            violations: Box::new(violations),
         })
     }
 
@@ -152,9 +175,59 @@ impl Model {
             return Ok(self.check(document, compat).map(|()| None)?);
         };
         let extension = level::extension(&self.schema, document, level, compat)?;
+        if let Some(added) = &extension {
+            check_size(&self.key, self.schema.bytes() + added.delta.bytes())?;
+        }
         if let Some(added) = extension.as_ref().filter(|_| !self.unique_keys.is_empty()) {
             self.check_keys(&Schema::clone(&self.schema).merge(added.delta.clone()))?;
         }
         Ok(extension)
+    }
+}
+
+impl Schema {
+    /// Checks that it is not too large for a model.
+    pub fn check_size(&self, model: &ModelKey) -> Result<(), Oversized> {
+        check_size(model, self.bytes())
+    }
+}
+
+fn check_size(model: &ModelKey, bytes: usize) -> Result<(), Oversized> {
+    if bytes > SCHEMA_MIB_MAX << 20 {
+        return Err(Oversized(model.clone()));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_do_not_extend_a_schema_without_a_limit() {
+        let document = |text: &str| Document::parse(text).expect(text);
+        let named = |letter: &str| {
+            let name = letter.repeat((SCHEMA_MIB_MAX << 20) / 3);
+            document(&format!("{{\"{name}\":1}}"))
+        };
+        let mut model = Model {
+            key: ModelKey::new("doc", 1),
+            lock: Lock::Locked,
+            change_level: Some(ChangeLevel::Structural),
+            schema: Arc::new(Schema::infer(&document("{}"))),
+            updated: Timestamp::from_micros(0),
+            unique_keys: UniqueKeys::default(),
+        };
+        for letter in ["a", "b"] {
+            let added = model.admit(&named(letter), Compat::Documented);
+            let added = added.expect("fits").expect("is new");
+            model.schema = Arc::new(Schema::clone(&model.schema).merge(added.delta));
+        }
+        let refused = model.admit(&named("c"), Compat::Documented);
+        let refused = refused.expect_err("too large");
+        assert!(matches!(refused, Refusal::Oversized(_)), "{refused}");
+        assert_eq!(refused.code(), Code::BadRequest);
+        let known = model.admit(&named("b"), Compat::Documented);
+        assert_eq!(known.expect("is known"), None);
     }
 }

@@ -8,6 +8,9 @@ use indexmap::{IndexMap, map};
 use super::types::{DataType, Types};
 use crate::entity::{Path, Step};
 
+/// How many bytes a node counts in addition to its name.
+pub(super) const NODE_BYTES: usize = 64;
+
 /// The schema of one model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Schema {
@@ -15,6 +18,11 @@ pub struct Schema {
 }
 
 impl Schema {
+    /// Roughly how many bytes it takes.
+    pub(super) fn bytes(&self) -> usize {
+        self.root.bytes()
+    }
+
     /// Whether documents may have a text as a member of that name.
     pub fn has_text(&self, name: &str) -> bool {
         let members = self.root.members.as_ref();
@@ -67,6 +75,13 @@ impl SchemaMembers {
         self.0.is_empty()
     }
 
+    /// The node of a member, which is added if it is new; the members have to be sorted then.
+    pub(super) fn entry(&mut self, name: &str) -> &mut Node {
+        let at = self.0.get_index_of(name);
+        let at = at.unwrap_or_else(|| self.0.insert_full(name.into(), Node::default()).0);
+        &mut self.0[at]
+    }
+
     /// Adds a new member; fastest if names arrive in order.
     pub(super) fn insert(&mut self, name: Arc<str>, node: Node) {
         self.0.insert_sorted(name, node);
@@ -76,6 +91,7 @@ impl SchemaMembers {
 impl Extend<(Arc<str>, Node)> for SchemaMembers {
     /// Adds members, and merges those that exist.
     fn extend<T: IntoIterator<Item = (Arc<str>, Node)>>(&mut self, members: T) {
+        let len = self.0.len();
         for (name, node) in members {
             match self.0.entry(name) {
                 map::Entry::Occupied(mut known) => {
@@ -87,7 +103,10 @@ impl Extend<(Arc<str>, Node)> for SchemaMembers {
                 }
             }
         }
-        self.0.sort_unstable_keys();
+        if self.0.len() > len {
+            // The stable sort makes use of what is already in order, which is mostly all of it.
+            self.0.sort_keys();
+        }
     }
 }
 
@@ -134,6 +153,24 @@ impl Node {
 
     pub const fn is_structure(&self) -> bool {
         self.members.is_some() || self.element.is_some()
+    }
+
+    fn bytes(&self) -> usize {
+        let members = self.members.iter().flatten();
+        let members = members.map(|(name, node)| name.len() + node.bytes());
+        let element = self.element.as_ref().map_or(0, |element| element.bytes());
+        NODE_BYTES + members.sum::<usize>() + element
+    }
+
+    /// Sorts the members of everything within it.
+    pub(super) fn sort(&mut self) {
+        if let Some(SchemaMembers(members)) = &mut self.members {
+            members.values_mut().for_each(Self::sort);
+            members.sort_unstable_keys();
+        }
+        if let Some(element) = &mut self.element {
+            element.sort();
+        }
     }
 
     /// The same, with `NULL` as the element of lists that were empty (`models-and-entities.md`

@@ -163,14 +163,14 @@ mod tests {
         let sample = r#"{"sku":"A-1","qty":3,"tags":["x"],"dims":{"w":1.5},"lines":[{"n":1,"opts":["a"]}],
             "a b.c":1,"mixed":[1,"x"],"empty":[],"nothing":null}"#;
         let schema = Schema::infer(&Document::parse(sample).expect("JSON"));
-        let read = Schema::from_simple_view(&view(&simple_view(&schema)));
+        let read = Schema::from_simple_view(&view(&simple_view(&schema).expect("small")));
         assert_eq!(read, Ok(schema));
         let wide =
             view(&json!({"$": {".tags[*]": "([INTEGER, STRING] x 3)", ".one[*]": "(LONG x 1)"}}));
         let schema = Schema::from_simple_view(&wide).expect("a view");
         assert_eq!(
             simple_view(&schema),
-            json!({"$": {".tags[*]": "[INTEGER, STRING]", ".one[*]": "LONG"}})
+            Ok(json!({"$": {".tags[*]": "[INTEGER, STRING]", ".one[*]": "LONG"}}))
         );
     }
 
@@ -207,9 +207,9 @@ mod tests {
         #[test]
         fn a_view_that_is_read_has_the_view_it_was(sample in any_sample()) {
             let schema = Schema::infer(&Document::parse(&format!("{{\"r\":{sample}}}")).expect("JSON"));
-            let exported = simple_view(&schema);
+            let exported = simple_view(&schema).expect("small");
             let read = Schema::from_simple_view(&view(&exported)).expect("a view");
-            prop_assert_eq!(simple_view(&read), exported);
+            prop_assert_eq!(simple_view(&read), Ok(exported));
         }
     }
 }

@@ -24,7 +24,7 @@ pub enum Output<A> {
     Page(Events, Page),
 }
 
-/// The same, whatever the type.
+/// What an operation gives, whatever the type of its answers.
 pub enum Answer {
     One(Success),
     Many(Events),

@@ -155,7 +155,7 @@ struct ItemMessage {
 const ONE: &str = "one";
 /// The beginning of many, and one of them.
 const MANY: &str = "many";
-/// The same of a page, whose number is the text.
+/// The beginning of a page, whose number is the text.
 const PAGE: &str = "page";
 const FAILURE: &str = "failure";
 

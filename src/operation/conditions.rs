@@ -19,7 +19,7 @@ pub(super) const READ_AT_ONCE: usize = 16 << 10;
 
 /// The maximum size of other requests that are parsed on the calling thread, in bytes: about a
 /// millisecond.
-const PLAIN_AT_ONCE: usize = 256 << 10;
+pub(super) const PLAIN_AT_ONCE: usize = 256 << 10;
 
 /// Reads the request of an operation. A large payload is not kept while the operation is at work.
 pub(super) async fn read<O: Operation>(cx: &Context, event: Event) -> Result<O, Failure> {

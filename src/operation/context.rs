@@ -136,7 +136,7 @@ impl Context {
         &self.login
     }
 
-    /// The same, which holds the bytes of its request until it ends.
+    /// Lets the context hold the bytes of its request until it ends.
     #[must_use]
     pub fn holding(self, hold: Option<Arc<Hold>>) -> Self {
         Self {
@@ -145,7 +145,7 @@ impl Context {
         }
     }
 
-    /// The same of a request to a route of a bundle.
+    /// Marks the request as one to a route of a bundle.
     #[must_use]
     pub fn routed(self) -> Self {
         Self {
@@ -235,7 +235,7 @@ impl Context {
         self.token.is_some()
     }
 
-    /// The same request under an assumption.
+    /// A copy of the request's context under an assumption.
     pub(super) fn assuming(&self, assumption: Assumption) -> Self {
         Self {
             assumption: Some(assumption),
@@ -294,8 +294,8 @@ impl Context {
         self.session_for(WHOLE, so_far).await
     }
 
-    /// The same, for one of several transactions, or where it is answered in another form if only
-    /// a part of it is committed.
+    /// A session on the transaction of the request's token, or on a new one. The request may use
+    /// several, one for each `part`; `so_far` is its answer if only some of them are committed.
     pub(super) async fn session_for(
         &self,
         part: u32,

@@ -34,7 +34,8 @@ impl Operation for ExportModel {
     async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let definitions = cx.definitions_seen(&self.model).await?;
         let shape = match self.converter {
-            model::Converter::SimpleView => simple_view(&definitions.model.schema),
+            model::Converter::SimpleView => simple_view(&definitions.model.schema)
+                .map_err(|error| Failure::new(Code::BadRequest, error.to_string()))?,
             model::Converter::JsonSchema => json_schema(&definitions.model.schema),
             model::Converter::SampleData => {
                 return Err(Failure::new(

@@ -3,8 +3,8 @@
 //! May use: [`crate::id`], [`crate::clock`], [`crate::cluster`], [`crate::error`], [`crate::compat`],
 //! [`crate::telemetry`], [`crate::entity`], [`crate::model`], [`crate::condition`],
 //! [`crate::workflow`], [`crate::storage`], [`crate::audit`], [`crate::auth`], [`crate::compute`],
-//! [`crate::runtime`], [`crate::search`], [`crate::event`], [`crate::expr`], [`crate::pool`], [`crate::dialect`],
-//! [`crate::registry`], [`crate::program`], [`crate::connector`].
+//! [`crate::runtime`], [`crate::search`], [`crate::event`], [`crate::expr`], [`crate::pool`],
+//! [`crate::dialect`], [`crate::registry`], [`crate::program`], [`crate::connector`].
 //! Every API calls [`dispatch`] (`architecture.md` §1). To add an operation: its types in
 //! [`crate::event`], a file here with `parse` and `run`, a row in [`table`], and its path in REST.
 
@@ -171,8 +171,8 @@ pub trait Operation: Sized + Send + 'static {
     /// Whether its requests hold conditions, which may take long to read.
     const HAS_CONDITION: bool = false;
 
-    /// Whether the settings have it at all. That is asked before anything that a request says, of
-    /// for everybody who may do it.
+    /// Refuses requests if the settings switch the operation off. This is checked after the
+    /// caller's permission and before the payload of the request is read.
     fn offered(_: &Rules) -> Result<(), Failure> {
         Ok(())
     }
@@ -300,7 +300,7 @@ pub async fn dispatch(cx: Context, event: Event) -> Result<Answer, Failure> {
     dispatch_permitted(permit, cx, event).await
 }
 
-/// The same, where it was checked already that the caller may.
+/// Performs an operation for a caller whose permission was checked already.
 pub async fn dispatch_permitted(
     permit: Permit,
     mut cx: Context,

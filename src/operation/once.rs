@@ -207,9 +207,15 @@ pub(super) async fn begin(
     Ok(Begun::Now(Some(turn)))
 }
 
-/// The outcome that another commit has stored meanwhile, where that is why this one failed.
+/// The outcome that another commit has stored meanwhile, where that may be why this one failed. If
+/// another process has done it, what this one has read may be what the other has made of it, and
+/// the failure any.
 pub(super) async fn met(cx: &Context, failure: Failure) -> Result<Answer, Failure> {
-    let (Some(promised), Code::Conflict) = (cx.promised(), failure.code()) else {
+    let code = failure.code();
+    let is_open = matches!(code, Code::StorageUnavailable | Code::OutcomeUnknown);
+    let may_be_why = code == Code::Conflict
+        || (cx.storage().is_shared() && !is_open && failure.internal_cause().is_none());
+    let Some(promised) = cx.promised().filter(|_| may_be_why) else {
         return Err(failure);
     };
     let tenant = &cx.caller().tenant;

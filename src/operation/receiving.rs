@@ -147,7 +147,7 @@ impl Hold {
         self.resize(bytes).is_ok()
     }
 
-    /// The same, with what is said where there is none.
+    /// Holds so many bytes in all, if there is room now; otherwise it is refused with the reason.
     pub fn try_hold(&self, bytes: usize) -> Result<(), Failure> {
         self.resize(bytes).map_err(|full| self.refusal(full))
     }

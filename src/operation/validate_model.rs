@@ -1,6 +1,9 @@
 //! Validates a document against a model, and reports every violation (`rest.md` §2.2).
 
-use super::{Access, Context, Family, Operation, Output};
+use super::{
+    Access, Context, Family, Operation, Output,
+    conditions::{PLAIN_AT_ONCE, reading},
+};
 use crate::entity::Document;
 use crate::error::Failure;
 use crate::event::{
@@ -36,7 +39,16 @@ impl Operation for ValidateModel {
     async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let definitions = cx.definitions_seen(&self.model).await?;
         let compat = cx.runtime().compat();
-        let violations = definitions.model.violations(&self.document, compat);
-        Ok(Output::one(model::Validated::new(&self.model, &violations)))
+        let is_large = self.document.json().as_str().len() > PLAIN_AT_ONCE;
+        let check = move || {
+            let violations = definitions.model.violations(&self.document, compat);
+            model::Validated::new(&self.model, &violations)
+        };
+        let validated = if is_large {
+            Box::pin(reading(&cx, check)).await?
+        } else {
+            check()
+        };
+        Ok(Output::one(validated))
     }
 }

@@ -44,6 +44,32 @@ pub enum Arrival {
     Replied(Reply),
 }
 
+impl Arrival {
+    /// How many bytes of values it brings.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Answered { answer, .. } | Self::Replied(Reply::Called(answer)) => match answer {
+                Answer::Outcome { output, .. } => output.len(),
+                Answer::Deadline | Answer::Lost { .. } => 0,
+            },
+            Self::Signal { payload, .. } => payload.len(),
+            Self::ChildEnded { output, .. } => output.as_ref().map_or(0, |output| output.len()),
+            Self::Replied(Reply::Loaded(values)) => {
+                values.iter().map(|(_, value)| value.len()).sum()
+            }
+            Self::Replied(
+                Reply::Entity(EntityAnswer::Done { output } | EntityAnswer::Reached { output, .. })
+                | Reply::Order(Chosen::Cached { output }),
+            ) => output.len(),
+            Self::Start
+            | Self::Due
+            | Self::Cancel { .. }
+            | Self::EntityMoved
+            | Self::Replied(_) => 0,
+        }
+    }
+}
+
 /// How a task ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {

@@ -84,6 +84,22 @@ pub struct Run {
     pub(super) budget: Budget,
 }
 
+impl Run {
+    /// How many bytes of values its paths may read without loading others.
+    pub fn bytes(&self) -> usize {
+        let outputs = self.results.values().map(|result| &result.output);
+        let signals = self.signals.iter().map(|signal| &signal.payload);
+        let values = outputs.chain(signals).chain([&self.input]);
+        let inline = values.map(|value| match value {
+            Payload::Inline(text) => text.len(),
+            Payload::At(_) => 0,
+        });
+        let loaded = self.loaded.values().map(|value| value.len());
+        let attributes = self.attributes.iter().map(|(_, value)| value.len());
+        inline.chain(loaded).chain(attributes).sum()
+    }
+}
+
 /// What created a run (`runs.md` §3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

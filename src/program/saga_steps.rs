@@ -105,6 +105,10 @@ impl<'w> Machine<'w> {
     pub(super) fn not_signalled(&mut self, event: &str) -> Flow {
         self.push(EventKind::SignalTimeout, "");
         let message = format!("await step timeout (event: {event})");
+        let name: Name = self.name();
+        if self.skips_failure(&name) {
+            return self.step_failed(&name, &message);
+        }
         self.unwind_for(Status::TimedOut, &message)
     }
 
@@ -364,8 +368,12 @@ impl<'w> Machine<'w> {
         self.run.results.insert(step.clone(), result);
     }
 
+    fn skips_failure(&self, step: &str) -> bool {
+        self.saga_step(step).is_some_and(|form| form.skips_failure)
+    }
+
     fn step_failed(&mut self, step: &Name, cause: &str) -> Flow {
-        let skips = self.saga_step(step).is_some_and(|form| form.skips_failure);
+        let skips = self.skips_failure(step);
         let is_unwinding = self.is_unwinding();
         if skips {
             self.push(EventKind::StepSkipped, step);

@@ -234,7 +234,7 @@ impl Registry {
         record.map(|record| Action::read(&record)).transpose()
     }
 
-    /// The same, where it must be there.
+    /// The action of that name; it is a failure if there is none.
     pub async fn action_named(
         &self,
         tenant: &Tenant,

@@ -150,8 +150,8 @@ impl Registry {
             .await
     }
 
-    /// The same as a unit of work sees it: its commit fails if the name is changed, disabled or
-    /// deleted meanwhile.
+    /// The definition of that name and version as a unit of work sees it: the commit fails if the
+    /// name is changed, disabled or deleted meanwhile.
     pub async fn definition_in(
         &self,
         unit: &mut UnitOfWork,

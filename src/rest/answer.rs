@@ -23,10 +23,10 @@ const READY_MAX: usize = 64;
 /// Makes a body, or an item of one, of an answer.
 pub(super) type Read = fn(&Parts, Success) -> Result<String, Failure>;
 
-/// The same, which also says the status.
+/// Makes a body and the status of an answer.
 pub(super) type ReadStatus = fn(&Parts, Success) -> Result<(StatusCode, String), Failure>;
 
-/// The same, which also says the `ETag`.
+/// Makes a body and the `ETag` of an answer.
 pub(super) type ReadTagged = fn(&Parts, Success) -> Result<(String, String), Failure>;
 
 /// Makes a server-sent event of an answer.
@@ -49,9 +49,9 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 pub(super) enum Answered {
     /// One event, one value.
     Value(Read),
-    /// The same; the value says with which status.
+    /// One event, one value, which determines the status.
     WithStatus(ReadStatus),
-    /// The same; the value has a version, which is the `ETag`.
+    /// One event, one value that has a version, which is the `ETag`.
     Tagged(ReadTagged),
     /// One event, of which nothing is said but that it was done.
     Empty,
@@ -59,7 +59,7 @@ pub(super) enum Answered {
     Text(Read),
     /// Any number of events: a list, sent as it is read.
     List(Read),
-    /// The same, one value to a line.
+    /// Any number of events: one value to a line, sent as it is read.
     Lines(Read),
     /// The events of a page: a list in `content`, and which of how many pages it is.
     Page(Read),

@@ -98,7 +98,8 @@ impl Gateway {
         self.known(headers).await
     }
 
-    /// The same, for a request that does nothing.
+    /// Who a request comes from, without the check of the page that sent it: enough for a request
+    /// that does nothing.
     async fn known(&self, headers: &HeaderMap) -> Result<Login, Failure> {
         self.refresh().await?;
         self.authenticator.login(headers).await

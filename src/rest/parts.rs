@@ -85,7 +85,7 @@ impl Parts {
         trace_of(&self.headers)
     }
 
-    /// The same, for as long as an answer is being sent.
+    /// A copy without the body, to be kept while the answer is sent.
     pub(super) fn without_body(&self) -> Self {
         Self {
             id: Arc::clone(&self.id),

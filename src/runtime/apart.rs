@@ -1,6 +1,6 @@
-//! Evaluates expensive steps on separate threads, where the work is counted and can be stopped.
+//! Does expensive steps on separate threads, where the work is counted and can be stopped.
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic::AtomicBool};
 
 use super::Runtime;
 use crate::engine::{self, Input, Run, Step};
@@ -11,6 +11,10 @@ pub(super) use crate::engine::Meter;
 
 /// The most work (see [`crate::workflow::Workflow::weight`]) that is done on the calling thread.
 const AT_ONCE_MAX: u64 = 1 << 20;
+
+/// The most bytes of documents that are validated or patched on the calling thread: about a
+/// millisecond.
+const BYTES_AT_ONCE_MAX: usize = 256 << 10;
 
 /// The minimum cost of a leaf, in bytes.
 const LEAF: u64 = 256;
@@ -57,6 +61,22 @@ impl Runtime {
         } else {
             work(self, definitions, None)
         }
+    }
+
+    /// Does work whose time grows with a number of bytes, and not with the workflows.
+    pub(super) async fn apart_if_long<T: Send + 'static>(
+        &self,
+        definitions: &Arc<Definitions>,
+        bytes: usize,
+        work: impl FnOnce(&Self, &Definitions, &AtomicBool) -> T + Send + 'static,
+    ) -> T {
+        if bytes <= BYTES_AT_ONCE_MAX {
+            return work(self, definitions, &AtomicBool::new(false));
+        }
+        let (runtime, definitions) = (self.clone(), Arc::clone(definitions));
+        let party = definitions.party();
+        let work = Box::new(move |stop: &AtomicBool| work(&runtime, &definitions, stop));
+        Box::pin(Pool::for_evaluating().run(party, work)).await
     }
 
     async fn apart<T: Send + 'static>(

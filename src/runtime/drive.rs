@@ -142,7 +142,7 @@ impl Runtime {
                     let calling = Box::pin(self.dispatch(session, &mut run, &call, anchor, by));
                     let answered = calling.await?;
                     if let Some(document) = answered.document() {
-                        anchor.definitions = self.learn(session, &definitions, document)?;
+                        anchor.definitions = self.learn(session, &definitions, document).await?;
                     }
                     Input::Answered(Box::new(answered))
                 }
@@ -151,7 +151,7 @@ impl Runtime {
                     let called = Box::pin(self.call_on_runs(session, &run, &call, anchor, by));
                     let answered = called.await?;
                     if let Some(document) = answered.document() {
-                        anchor.definitions = self.learn(session, &definitions, document)?;
+                        anchor.definitions = self.learn(session, &definitions, document).await?;
                     }
                     Input::Answered(Box::new(answered))
                 }

@@ -62,8 +62,11 @@ impl Runtime {
             state,
         } = supposed;
         let known = self.known(tenant, &model).await?;
-        let admitted = known.model.admit(&document, self.0.settings.compat)?;
-        let definitions = match admitted {
+        let (size, given) = (document.json().as_str().len(), document.clone());
+        let admitted = self.apart_if_long(&known, size, move |runtime, definitions, _| {
+            definitions.model.admit(&given, runtime.0.settings.compat)
+        });
+        let definitions = match admitted.await? {
             Some(extension) => known.with(&extension.delta),
             None => known,
         };

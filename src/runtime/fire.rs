@@ -10,7 +10,7 @@ use super::{
     Initiator, Runtime,
     anchor::{Anchor, DueTask, Origin, Rest, Resumption},
     drive::Stopped,
-    incidents::{Fault, Held, Verdict, contained},
+    incidents::{Fault, Held, Verdict, contained, lasting},
     later::{Continuation, TimerBody, timer_kind},
     turns::{Room, TaskInFlight, Turns},
 };
@@ -71,15 +71,24 @@ impl Runtime {
         let turns = Turns::new(AT_ONCE, each_max);
         tasks.spawn({
             let (runtime, stop) = (self.clone(), stop.clone());
-            async move { stop.run_until_cancelled(runtime.resume_runs()).await }
+            async move {
+                stop.run_until_cancelled(lasting(|| runtime.resume_runs()))
+                    .await
+            }
         });
         tasks.spawn({
             let (runtime, stop) = (self.clone(), stop.clone());
-            async move { stop.run_until_cancelled(runtime.retry_runs()).await }
+            async move {
+                stop.run_until_cancelled(lasting(|| runtime.retry_runs()))
+                    .await
+            }
         });
         if self.storage().is_shared() {
             let (runtime, stop) = (self.clone(), stop.clone());
-            tasks.spawn(async move { stop.run_until_cancelled(runtime.find_tasks()).await });
+            tasks.spawn(async move {
+                let finding = lasting(|| runtime.find_tasks());
+                stop.run_until_cancelled(finding).await
+            });
         }
         while !stop.is_cancelled() {
             turns.admit(
@@ -120,7 +129,7 @@ impl Runtime {
     async fn look_ahead(&self, turns: &Turns, room: &Room, tasks: &TaskTracker) -> Ahead {
         let storage = self.storage();
         let limit = room.free.max(READ_AT_ONCE);
-        match storage.next_task(limit, &room.standing) {
+        match storage.next_task(limit, &room.paused) {
             NextTask::Due(due) => match storage.due(&due).await {
                 Ok(due) => turns.admit(due),
                 Err(error) => {

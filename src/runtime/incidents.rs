@@ -1,5 +1,5 @@
 //! Work that fails: it is tried again after a growing pause, and stops as an incident once that has
-//! happened too often (KERNEL §4).
+//! happened too often (`help/design/runs.md` §9.1).
 
 use std::{any::Any, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
@@ -69,6 +69,9 @@ impl About {
     }
 }
 
+/// The pause after a panic of a background loop.
+const AFTER_PANIC: Duration = Duration::from_secs(1);
+
 /// Does work; a panic in it is a fault like others.
 pub(super) async fn contained<T>(
     work: impl Future<Output = Result<T, Failure>> + Send,
@@ -76,6 +79,13 @@ pub(super) async fn contained<T>(
     match AssertUnwindSafe(work).catch_unwind().await {
         Ok(done) => done.map_err(Fault::Failed),
         Err(panic) => Err(Fault::Panicked(text_of(panic.as_ref()))),
+    }
+}
+
+/// Does background work until it ends; after a panic, which is logged, from its beginning.
+pub(super) async fn lasting<Work: Future<Output = ()> + Send>(work: impl Fn() -> Work + Send) {
+    while AssertUnwindSafe(work()).catch_unwind().await.is_err() {
+        tokio::time::sleep(AFTER_PANIC).await;
     }
 }
 
@@ -357,8 +367,10 @@ impl Runtime {
             };
             after = Some(last.to_string());
             for (id, trouble) in page {
-                if self.is_still_there(tenant, &trouble.work).await? {
+                if self.is_still_there(&trouble.work).await? {
                     found.push((id, trouble));
+                } else {
+                    self.sweep(tenant, &trouble.work).await;
                 }
             }
             if found.len() == limit {
@@ -367,26 +379,30 @@ impl Runtime {
         }
     }
 
-    /// Whether there is still something to do. A timer goes with its entity, which forgets the
-    /// incident here.
-    async fn is_still_there(&self, tenant: &Tenant, work: &Work) -> Result<bool, Failure> {
-        let Work::Timer(key) = work else {
-            return Ok(true);
-        };
-        let is_there = self.storage().timer(*key).await?.is_some();
-        if !is_there {
-            self.settle(tenant, work).await?;
+    /// Whether there is still something to do: a timer goes with its entity.
+    async fn is_still_there(&self, work: &Work) -> Result<bool, Failure> {
+        match work {
+            Work::Timer(key) => Ok(self.storage().timer(*key).await?.is_some()),
+            Work::Run(_) | Work::Producer(..) => Ok(true),
         }
-        Ok(is_there)
+    }
+
+    /// Forgets the incident of work that is gone. If that fails, the next read of incidents does
+    /// it: incidents can be read while writes are refused.
+    async fn sweep(&self, tenant: &Tenant, work: &Work) {
+        if let Err(failure) = self.settle(tenant, work).await {
+            debug!(%failure, "the incident of work that is gone could not be removed");
+        }
     }
 
     /// The incident of that identifier.
     pub async fn incident(&self, tenant: &Tenant, id: &str) -> Result<Arc<Trouble>, Failure> {
         let found = self.storage().incident(tenant, id);
-        if let Some(trouble) = found
-            && self.is_still_there(tenant, &trouble.work).await?
-        {
-            return Ok(trouble);
+        if let Some(trouble) = found {
+            if self.is_still_there(&trouble.work).await? {
+                return Ok(trouble);
+            }
+            self.sweep(tenant, &trouble.work).await;
         }
         let message = format!("there is no incident {id}; list those that are open");
         Err(Failure::new(Code::IncidentNotFound, message).with("incidentId", id))

@@ -12,7 +12,6 @@
 
 mod anchor;
 mod apart;
-mod blocking;
 mod dispatch;
 mod drive;
 mod explain;
@@ -328,7 +327,8 @@ impl Runtime {
         }
     }
 
-    /// The same where every field has to be declared.
+    /// What a condition may use that the model does not declare, where every field has to be
+    /// declared.
     pub fn undeclared_values(&self) -> Undeclared {
         if self.compat().operands_are_declared() {
             Undeclared::Refused

@@ -184,6 +184,9 @@ impl Transactions {
         let mut open = self.lock();
         let entry = open.get_mut(&id).ok_or(Error::TransactionNotFound(id))?;
         entry.admits(tenant, ticket)?;
+        entry
+            .waiting
+            .retain(|waiting| !waiting.hand_over.is_closed());
         if entry.waiting.len() >= WAITING_MAX {
             return Err(Error::TransactionBusy);
         }

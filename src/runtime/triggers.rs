@@ -43,6 +43,9 @@ const AT_ONCE: usize = 16;
 /// How many runs a unit starts at most.
 const STARTS_MAX: usize = 200;
 
+/// The pause after a conflict with another process.
+const AFTER_CONFLICT: Duration = Duration::from_millis(50);
+
 /// The pause after a failure.
 const AFTER_TROUBLE: Duration = Duration::from_secs(1);
 
@@ -244,7 +247,9 @@ impl Runtime {
         }
         let next = match contained(self.start_by_events(name, &mut topic)).await {
             Ok(next) => next,
-            Err(Fault::Failed(failure)) if failure.code() == Code::Conflict => Next::Again,
+            Err(Fault::Failed(failure)) if failure.code() == Code::Conflict => {
+                Next::At(self.0.clock.now().after(AFTER_CONFLICT))
+            }
             Err(fault) => match self.producer_failed(name, &fault).await {
                 Some(pause) => {
                     // News do not shorten the pause.

@@ -40,9 +40,9 @@ struct State {
     /// The lines that have a task waiting and are not paused.
     ring: VecDeque<TaskLine>,
     /// The paused lines: their tenant has reached its limit of tasks in flight.
-    standing: HashSet<TaskLine>,
+    paused: HashSet<TaskLine>,
     /// How many tasks wait to begin in lines that are not paused.
-    fresh: usize,
+    to_begin: usize,
     /// No more tasks begin.
     is_closed: bool,
 }
@@ -52,7 +52,7 @@ struct State {
 struct Line {
     /// Tasks whose response has arrived; they continue first.
     returning: VecDeque<oneshot::Sender<Slot>>,
-    fresh: VecDeque<Due>,
+    to_begin: VecDeque<Due>,
     /// How many are in flight.
     begun: usize,
     is_in_ring: bool,
@@ -64,7 +64,7 @@ pub(super) struct Room {
     /// How many slots are free.
     pub(super) free: usize,
     /// The paused lines, for which no more tasks may be read.
-    pub(super) standing: HashSet<TaskLine>,
+    pub(super) paused: HashSet<TaskLine>,
 }
 
 /// A slot; dropping it releases it.
@@ -103,9 +103,9 @@ impl Turns {
     /// The room for more tasks, if all that may begin have begun.
     pub(super) fn room(&self) -> Option<Room> {
         let state = self.lock();
-        (state.fresh == 0).then(|| Room {
+        (state.to_begin == 0).then(|| Room {
             free: state.free,
-            standing: state.standing.clone(),
+            paused: state.paused.clone(),
         })
     }
 
@@ -117,10 +117,10 @@ impl Turns {
         }
         for due in due {
             let name = due.task.line;
-            let is_standing = state.standing.contains(&name);
-            state.line(name).fresh.push_back(due);
-            if !is_standing {
-                state.fresh += 1;
+            let is_paused = state.paused.contains(&name);
+            state.line(name).to_begin.push_back(due);
+            if !is_paused {
+                state.to_begin += 1;
                 state.enter(name);
             }
         }
@@ -135,14 +135,14 @@ impl Turns {
         let name = state.ring.pop_front()?;
         let line = state.line(name);
         line.is_in_ring = false;
-        let due = line.fresh.pop_front()?;
+        let due = line.to_begin.pop_front()?;
         line.begun += 1;
-        let (is_full, left) = (line.begun >= self.0.each_max, line.fresh.len());
+        let (is_full, left) = (line.begun >= self.0.each_max, line.to_begin.len());
         state.free -= 1;
-        state.fresh -= 1;
+        state.to_begin -= 1;
         if is_full {
-            state.standing.insert(name);
-            state.fresh -= left;
+            state.paused.insert(name);
+            state.to_begin -= left;
         }
         state.enter(name);
         let slot = TaskInFlight {
@@ -157,10 +157,10 @@ impl Turns {
     pub(super) fn close(&self) {
         let mut state = self.lock();
         state.is_closed = true;
-        state.fresh = 0;
+        state.to_begin = 0;
         let mut waiting = Vec::new();
         for line in state.lines.values_mut() {
-            waiting.extend(line.fresh.drain(..));
+            waiting.extend(line.to_begin.drain(..));
         }
         self.hand_out(&mut state);
         drop(state);
@@ -175,10 +175,10 @@ impl Turns {
             let Some(name) = state.ring.front().copied() else {
                 return false;
             };
-            let may_begin = !state.standing.contains(&name);
+            let may_begin = !state.paused.contains(&name);
             let line = state.line(name);
             let first = line.returning.pop_front();
-            if first.is_none() && may_begin && !line.fresh.is_empty() {
+            if first.is_none() && may_begin && !line.to_begin.is_empty() {
                 return true;
             }
             line.is_in_ring = false;
@@ -198,7 +198,8 @@ impl Turns {
         false
     }
 
-    /// The same, and notifies that the next task may begin.
+    /// Hands free slots to tasks that continue, and notifies if it is then the turn of a task that
+    /// begins.
     fn move_on(&self, state: &mut State) {
         if self.hand_out(state) {
             self.0.changed.notify_one();
@@ -226,9 +227,9 @@ impl Turns {
         let each_max = self.0.each_max;
         let line = state.line(name);
         line.begun = line.begun.saturating_sub(1);
-        let (moves, waiting) = (line.begun < each_max, line.fresh.len());
-        if moves && state.standing.remove(&name) {
-            state.fresh += waiting;
+        let (moves, waiting) = (line.begun < each_max, line.to_begin.len());
+        if moves && state.paused.remove(&name) {
+            state.to_begin += waiting;
             state.enter(name);
             self.0.changed.notify_one();
         }
@@ -245,7 +246,7 @@ impl State {
     fn forget(&mut self, name: TaskLine) {
         let is_empty = |line: &Line| {
             line.begun == 0
-                && line.fresh.is_empty()
+                && line.to_begin.is_empty()
                 && line.returning.is_empty()
                 && !line.is_in_ring
         };
@@ -256,9 +257,9 @@ impl State {
 
     /// Lets a line take turns if it has a waiting task and is not paused.
     fn enter(&mut self, name: TaskLine) {
-        let may_begin = !self.standing.contains(&name);
+        let may_begin = !self.paused.contains(&name);
         let line = self.lines.entry(name).or_default();
-        let moves = !line.returning.is_empty() || (may_begin && !line.fresh.is_empty());
+        let moves = !line.returning.is_empty() || (may_begin && !line.to_begin.is_empty());
         if moves && !line.is_in_ring {
             line.is_in_ring = true;
             self.ring.push_back(name);
@@ -376,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_with_as_many_in_flight_as_it_may_have_stands_and_others_move() {
+    fn a_line_with_as_many_in_flight_as_it_may_have_is_paused_and_others_continue() {
         let turns = Turns::new(100, 3);
         turns.admit(due(A, 1..9));
         let mut of_a = begun(&turns);
@@ -384,19 +385,13 @@ mod tests {
         for (_, slot) in &mut of_a {
             slot.leave();
         }
-        let standing = HashSet::from([TaskLine::of(A)]);
-        assert_eq!(
-            turns.room(),
-            Some(Room {
-                free: 100,
-                standing
-            })
-        );
+        let paused = HashSet::from([TaskLine::of(A)]);
+        assert_eq!(turns.room(), Some(Room { free: 100, paused }));
         turns.admit(due(B, 1..3));
         assert_eq!(turns.room(), None, "these come first");
         assert_eq!(names(&begun(&turns)), [(B, 1), (B, 2)]);
         drop(of_a.pop());
-        assert_eq!(turns.room(), None, "it moves again");
+        assert_eq!(turns.room(), None, "it continues");
         assert_eq!(turns.begin().expect("a place").0.name(), (A, 4));
         turns.close();
         drop(of_a);

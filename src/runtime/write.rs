@@ -8,11 +8,10 @@ use tracing::warn;
 use super::{
     Error, Initiator, Runtime, Session,
     anchor::{Anchor, Origin},
-    blocking::blocking,
 };
 use crate::clock::PointInTime;
 use crate::engine::{Run, RunRecord, Start, Subject};
-use crate::entity::{ActorKind, Document, Patch};
+use crate::entity::{ActorKind, Document, Json, Patch};
 use crate::error::{Code, Failure};
 use crate::id::{EntityId, ModelKey, TransactionId, TransitionName};
 use crate::model::{Extension, Lock};
@@ -78,8 +77,7 @@ impl Runtime {
         if definitions.model.lock == Lock::Unlocked {
             return Err(storage::Error::ModelNotLocked(model).into());
         }
-        let size = document.json().as_str().len();
-        let extension = blocking(size, || self.validate(&definitions, &document))?;
+        let extension = self.validate(&definitions, &document).await?;
         let definitions = widened(session, definitions, extension)?;
         let now = self.0.clock.now();
         let subject = Subject {
@@ -116,26 +114,16 @@ impl Runtime {
             .await?
             .ok_or(Error::EntityNotFound(id))?;
         let definitions = self.definitions(session, &base.image.model).await?;
-        let read = || {
-            Document::from_json(&base.image.document)
-                .map_err(|error| Failure::internal(error.to_string()))
-        };
         let mut extension = None;
         let document = match content {
-            Content::Kept => read()?,
+            Content::Kept => read(&base.image.document)?,
             Content::Replaced(document) => {
-                let size = document.json().as_str().len();
-                extension = blocking(size, || self.validate(&definitions, &document))?;
+                extension = self.validate(&definitions, &document).await?;
                 document
             }
             Content::Patched(patch) => {
-                let patched = patch.apply(&read()?);
-                let document =
-                    patched.map_err(|error| Failure::new(Code::BadRequest, error.to_string()))?;
-                // A patch never widens the model (`rest.md` §3.6).
-                definitions.model.check(&document, self.0.settings.compat)?;
-                definitions.model.unique_keys.values(&document)?;
-                document
+                self.patched(&definitions, &base.image.document, patch)
+                    .await?
             }
         };
         // Compared with the version that was read; the commit makes it binding (`storage.md` §3).
@@ -164,7 +152,7 @@ impl Runtime {
         Ok(Updated { warnings })
     }
 
-    /// The same for a change that is a request of its own: in profiles that do so, the rejection
+    /// Updates an entity as a request of its own. In compatibility profiles that do so, a rejection
     /// because of `if_match` is audited.
     pub async fn update_alone(
         &self,
@@ -315,19 +303,46 @@ impl Runtime {
     }
 
     /// Validates a caller's document; returns how it extends its model, if it may.
-    fn validate(
+    async fn validate(
         &self,
-        definitions: &Definitions,
+        definitions: &Arc<Definitions>,
         document: &Document,
     ) -> Result<Option<Extension>, Failure> {
-        let extension = definitions.model.admit(document, self.0.settings.compat)?;
-        definitions.model.unique_keys.values(document)?;
-        Ok(extension)
+        let (size, document) = (document.json().as_str().len(), document.clone());
+        self.apart_if_long(definitions, size, move |runtime, definitions, _| {
+            let extension = definitions
+                .model
+                .admit(&document, runtime.0.settings.compat)?;
+            definitions.model.unique_keys.values(&document)?;
+            Ok(extension)
+        })
+        .await
     }
 
-    /// The same for a document that a member returned: it is accepted in any case, and extends the
-    /// model only as far as the change level permits (`workflow-engine.md` §6.2).
-    pub(super) fn learn(
+    /// The document that a patch makes. It never widens the model (`rest.md` §3.6).
+    async fn patched(
+        &self,
+        definitions: &Arc<Definitions>,
+        stored: &Json,
+        patch: Patch,
+    ) -> Result<Document, Failure> {
+        let (size, stored) = (patch.work(stored.as_str().len()), stored.clone());
+        self.apart_if_long(definitions, size, move |runtime, definitions, stop| {
+            let patched = patch.apply_unless(&read(&stored)?, stop);
+            let document =
+                patched.map_err(|error| Failure::new(Code::BadRequest, error.to_string()))?;
+            definitions
+                .model
+                .check(&document, runtime.0.settings.compat)?;
+            definitions.model.unique_keys.values(&document)?;
+            Ok(document)
+        })
+        .await
+    }
+
+    /// Extends a model by a document that a member returned, as far as the change level permits.
+    /// The document is accepted in any case (`workflow-engine.md` §6.2).
+    pub(super) async fn learn(
         &self,
         session: &mut Session,
         definitions: &Arc<Definitions>,
@@ -336,8 +351,13 @@ impl Runtime {
         if definitions.model.change_level.is_none() {
             return Ok(Arc::clone(definitions));
         }
-        let admitted = definitions.model.admit(document, self.0.settings.compat);
-        Ok(match admitted {
+        let (size, document) = (document.json().as_str().len(), document.clone());
+        let admitted = self.apart_if_long(definitions, size, move |runtime, definitions, _| {
+            definitions
+                .model
+                .admit(&document, runtime.0.settings.compat)
+        });
+        Ok(match admitted.await {
             Ok(Some(extension)) => session.unit()?.widen(definitions, extension)?,
             Ok(None) | Err(_) => Arc::clone(definitions),
         })
@@ -351,6 +371,10 @@ impl Runtime {
         let definitions = session.unit()?.definitions(model).await?;
         Ok(definitions.ok_or_else(|| storage::Error::ModelNotFound(model.clone()))?)
     }
+}
+
+fn read(stored: &Json) -> Result<Document, Failure> {
+    Document::from_json(stored).map_err(|error| Failure::internal(error.to_string()))
 }
 
 /// The definitions as the unit sees them after its model was extended.

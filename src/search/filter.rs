@@ -86,7 +86,7 @@ impl<'a> Looks<'a> {
         }
     }
 
-    /// The same, and what entities are sorted by.
+    /// Adds what entities are sorted by.
     pub(super) fn and_order(mut self, order: &'a Order) -> Self {
         self.paths.extend(order.paths());
         self.lifecycle |= order.looks_at_lifecycle();

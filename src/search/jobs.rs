@@ -26,6 +26,9 @@ const NEWS_MAX: usize = 256;
 /// The reported life of a job that has not ended.
 const NOMINAL_LIFE: Duration = Duration::from_hours(24);
 
+/// How many jobs of one tenant may wait or run.
+const PENDING_MAX: i64 = 1_000;
+
 /// How many entities of a page are read at once.
 const PART: usize = 256;
 
@@ -47,6 +50,10 @@ pub enum JobError {
     NoResults { id: JobId, state: JobState },
     #[error("search {id} is {state}: only a running one can be cancelled", state = state.as_str())]
     Ended { id: JobId, state: JobState },
+    #[error(
+        "{PENDING_MAX} searches of this tenant are waiting or running; wait for them, or cancel some"
+    )]
+    TooMany,
 }
 
 impl Coded for JobError {
@@ -55,6 +62,7 @@ impl Coded for JobError {
             Self::NotFound(_) => Code::SearchJobNotFound,
             Self::NoResults { .. } => Code::BadRequest,
             Self::Ended { .. } => Code::SearchJobAlreadyTerminal,
+            Self::TooMany => Code::TooManyRequests,
         }
     }
 
@@ -64,7 +72,7 @@ impl Coded for JobError {
                 ("currentStatus", state.as_str().into()),
                 ("snapshotId", id.to_string().into()),
             ],
-            Self::NotFound(_) => Properties::new(),
+            Self::NotFound(_) | Self::TooMany => Properties::new(),
         }
     }
 }
@@ -122,7 +130,8 @@ impl Jobs {
         (jobs, runner)
     }
 
-    /// Starts a validated job; it is then durable.
+    /// Starts a validated job; it is then durable. The count of pending ones is not exact if many are
+    /// submitted at the same moment: it keeps the table from growing without an end.
     pub async fn submit(
         &self,
         tenant: &Tenant,
@@ -131,6 +140,9 @@ impl Jobs {
         asked: &Asked<'_>,
         outcome: Option<StoredOutcome>,
     ) -> Result<(), Failure> {
+        if self.storage.pending_jobs(tenant, PENDING_MAX).await? == PENDING_MAX {
+            return Err(JobError::TooMany.into());
+        }
         let job = NewJob {
             id,
             definitions: asked.definitions,

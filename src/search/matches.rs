@@ -54,8 +54,7 @@ impl<'a> Matches<'a> {
         })
     }
 
-    /// The same without a limit on the entities tested against patterns, for work that nobody waits
-    /// for.
+    /// Removes the limit on the entities tested against patterns, for work that nobody waits for.
     pub(super) fn without_budget(mut self) -> Self {
         self.filter.forget_budget();
         self

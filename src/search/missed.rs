@@ -55,7 +55,7 @@ impl<D: Deref<Target = Definitions>> Drop for MissedIndexes<D> {
 /// Which further indexes would lead to everything that may match: those of any one of the wishes.
 fn wishes(narrowing: &Narrowing, indexes: &[Index], schema: &Schema) -> Vec<Wish> {
     let wishes = match narrowing {
-        Narrowing::Everything | Narrowing::State(_) => return Vec::new(),
+        Narrowing::Everything | Narrowing::State(_) | Narrowing::After(_) => return Vec::new(),
         Narrowing::Keys { path, .. } if !schema.has_scalars_at(path) => return Vec::new(),
         Narrowing::Keys { path, .. } if of_path(path, indexes).is_some() => return Vec::new(),
         Narrowing::Keys { path, ranges } => vec![Wish {
@@ -99,7 +99,7 @@ fn wishes(narrowing: &Narrowing, indexes: &[Index], schema: &Schema) -> Vec<Wish
 /// What a narrowing seeks that the indexes lead to; none if they do not.
 fn served(narrowing: &Narrowing, indexes: &[Index]) -> Option<Vec<Sought>> {
     match narrowing {
-        Narrowing::Everything => None,
+        Narrowing::Everything | Narrowing::After(_) => None,
         Narrowing::State(state) => Some(vec![Sought::State(state.clone())]),
         Narrowing::Keys { path, ranges } => {
             let index = of_path(path, indexes)?;

@@ -26,8 +26,8 @@ const FOUND_MAX: i64 = 100_000;
 
 /// Where a search reads.
 pub(super) enum AccessPath {
-    /// All entities of the model.
-    All,
+    /// All entities of the model, or those that come after one.
+    All(Option<EntityId>),
     /// These, ordered by id.
     Few(Vec<Version>),
     At(Vec<(EntityId, Position)>),
@@ -46,7 +46,7 @@ pub(super) async fn choose(
     definitions: &Definitions,
     narrowing: &Narrowing,
 ) -> Result<(AccessPath, Vec<String>), Failure> {
-    let everywhere = || Ok((AccessPath::All, Vec::new()));
+    let everywhere = || Ok((AccessPath::All(narrowing.after()), Vec::new()));
     let snapshot = view.snapshot();
     let Some(mut ways) = ways(narrowing, &snapshot.indexes(definitions)) else {
         return everywhere();
@@ -135,7 +135,7 @@ impl Way {
 /// The access paths that indexes offer, each of which finds everything; none if there is none.
 fn ways(narrowing: &Narrowing, indexes: &[Index]) -> Option<Vec<Way>> {
     let ways = match narrowing {
-        Narrowing::Everything => return None,
+        Narrowing::Everything | Narrowing::After(_) => return None,
         Narrowing::State(state) => vec![Way {
             probes: vec![Probe::State(state.clone())],
             by: vec!["state".to_owned()],

@@ -130,6 +130,7 @@ fn known(narrowing: &Narrowing, path: &Path) -> Option<Vec<KeyRange>> {
         Narrowing::Keys { .. }
         | Narrowing::Everything
         | Narrowing::State(_)
+        | Narrowing::After(_)
         | Narrowing::Any(_) => None,
     }
 }

@@ -106,7 +106,7 @@ const PART: usize = 256;
 impl Walk {
     /// A walk for someone who reads what it comes by.
     pub(super) fn new(view: View, place: AccessPath, definitions: &Definitions) -> Self {
-        let all = |snapshot: Snapshot| Source::All(snapshot.scan(definitions));
+        let all = |snapshot: Snapshot, after| Source::All(snapshot.scan(definitions).after(after));
         Self::over(view, place, all)
     }
 
@@ -117,9 +117,9 @@ impl Walk {
         definitions: &Definitions,
         lifecycle: bool,
     ) -> Self {
-        let all = |snapshot: Snapshot| {
+        let all = |snapshot: Snapshot, after| {
             Source::Pages(PageWalk {
-                sweep: snapshot.sweep(definitions, lifecycle),
+                sweep: snapshot.sweep(definitions, lifecycle, after),
                 snapshot,
                 current: None,
             })
@@ -127,10 +127,14 @@ impl Walk {
         Self::over(view, place, all)
     }
 
-    fn over(view: View, place: AccessPath, all: impl FnOnce(Snapshot) -> Source) -> Self {
+    fn over(
+        view: View,
+        place: AccessPath,
+        all: impl FnOnce(Snapshot, Option<EntityId>) -> Source,
+    ) -> Self {
         Self {
             committed: match place {
-                AccessPath::All => all(view.snapshot),
+                AccessPath::All(after) => all(view.snapshot, after),
                 AccessPath::Few(versions) => Source::Few(Some(versions)),
                 AccessPath::At(found) => Source::At {
                     snapshot: view.snapshot,

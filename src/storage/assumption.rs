@@ -1,4 +1,5 @@
-//! The assumption of a request that no definition has changed since the last pulse (STORAGE.md §13).
+//! The assumption of a request that no definition has changed since the last pulse
+//! (`help/design/storage.md` §13).
 //!
 //! A request sees what any process has acknowledged before it began. One that only creates entities
 //! reads nothing but definitions and how much its tenant has stored, and its commit is written only if

@@ -80,8 +80,8 @@ impl Backend {
         Ok((backend, newest))
     }
 
-    /// Brings a database up to date without opening it for use.
-    pub(super) async fn migrate(settings: &Settings) -> Result<(), Error> {
+    /// Brings a database up to date without opening it for use; how many migrations that took.
+    pub(super) async fn migrate(settings: &Settings) -> Result<usize, Error> {
         match &settings.place {
             DatabaseLocation::Server(server) => Ok(Postgres::migrate(server).await?),
             DatabaseLocation::File(_) | DatabaseLocation::Memory => {
@@ -210,7 +210,7 @@ reads! {
 
     /// The next entities of a model after `after`, and how far that went; none at the end.
     scan(tenant: TenantRow, model: ModelRow, after: Option<EntityId>, at: Sequence, limit: i64) -> (Vec<Version>, Option<EntityId>);
-    /// The same, of each entity only what is asked for.
+    /// The next entities of a model, of each only what is asked for, and how far that went.
     scan_page(asked: ScanRequest) -> Reached;
     /// A page of the entities of a model as they are now, in the order of their ids.
     page(model: ModelRow, limit: i64, offset: i64) -> Vec<(EntityId, Position)>;
@@ -260,7 +260,7 @@ reads! {
     record(tenant: TenantRow, key: &RecordKey) -> Option<Record>;
     /// Records of a kind in a namespace, by name.
     records(page: RecordPage<'_>) -> Vec<Record>;
-    /// The same without their bodies, of those whose names begin alike.
+    /// Records of a kind in a namespace whose names begin alike, without their bodies.
     record_heads(page: RecordHeadPage<'_>) -> Vec<RecordHead>;
     /// The namespaces of all tenants that have records of a kind whose names begin so.
     record_namespaces(kind: RecordKind, prefix: &str) -> Vec<(Tenant, Arc<str>)>;
@@ -335,6 +335,7 @@ reads! {
 
     job(tenant: TenantRow, id: JobId) -> Option<Job>;
     /// The next jobs that are to be run, and whose they are.
+    pending_jobs(tenant: TenantRow, at_most: i64) -> i64;
     jobs_to_run(after: JobRow, limit: i64) -> Vec<(JobRow, TenantRow)>;
     job_plan(job: JobRow) -> Option<StoredJob>;
     expired_jobs(now: Timestamp, limit: i64) -> Vec<JobRow>;
@@ -523,20 +524,19 @@ impl Writer {
     }
 
     /// Deletes outcomes that are past their time, that many at most.
-    pub(super) async fn sweep(&mut self, now: Timestamp, limit: i64) -> Result<(), Error> {
+    pub(super) async fn sweep(&mut self, now: Timestamp, limit: i64) -> Result<u64, Error> {
         #[cfg(test)]
         let _still = self.still();
         match &mut self.kind {
-            WriterKind::Sqlite(writer) => writer.sweep(now, limit).await?,
+            WriterKind::Sqlite(writer) => Ok(writer.sweep(now, limit).await?),
             WriterKind::Postgres(writer) => {
                 let silence = writer.silence();
                 let swept = silence.unless(writer.sweep(now, limit)).await;
-                swept.map_err(postgres::understood)?;
+                Ok(swept.map_err(postgres::understood)?)
             }
             #[cfg(test)]
-            WriterKind::Simulated(database) => database.state().sweep(now, limit),
+            WriterKind::Simulated(database) => Ok(database.state().sweep(now, limit)),
         }
-        Ok(())
     }
 
     /// Writes a change of a model in a transaction of its own; it is durable when this returns. False

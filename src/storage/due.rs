@@ -1,5 +1,5 @@
 //! Tasks that are due, read many at a time: each trip to the database costs more than what it
-//! brings (`LIMITS.md` (c)).
+//! brings (`help/design/limits.md` (c)).
 
 use std::collections::HashMap;
 

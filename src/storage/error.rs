@@ -9,7 +9,7 @@ use super::{
 use crate::entity::{Position, Sequence};
 use crate::error::{Code, Coded, Properties};
 use crate::id::{EntityId, ModelKey, RunId};
-use crate::model::{InvalidKeys, InvalidValue, Lock};
+use crate::model::{InvalidKeys, InvalidValue, Lock, Oversized};
 
 /// Why storage did not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +46,8 @@ pub enum Error {
     InvalidUniqueKeys(#[from] InvalidKeys),
     #[error(transparent)]
     InvalidUniqueValue(#[from] InvalidValue),
+    #[error(transparent)]
+    OversizedModel(#[from] Oversized),
     #[error("the transaction holds more than {what}; split it")]
     TooLarge { what: &'static str },
     #[error(
@@ -160,6 +162,7 @@ impl Coded for Error {
             Self::UniqueViolation { .. } => Code::UniqueViolation,
             Self::InvalidUniqueKeys(error) => error.code(),
             Self::InvalidUniqueValue(error) => error.code(),
+            Self::OversizedModel(error) => error.code(),
             Self::TooLarge { .. } => Code::TransactionTooLarge,
             Self::NoRoom { .. } => Code::TenantLimitExceeded,
             Self::Cancelled => Code::Cancelled,
@@ -217,6 +220,7 @@ impl Coded for Error {
             }
             Self::InvalidUniqueKeys(error) => error.properties(),
             Self::InvalidUniqueValue(error) => error.properties(),
+            Self::OversizedModel(error) => error.properties(),
             Self::NoRoom { bytes } => vec![
                 ("limit", "INTERLOCK_COMMIT_QUEUE_BYTES".into()),
                 ("allowed", (*bytes).into()),

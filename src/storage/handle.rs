@@ -106,8 +106,8 @@ impl Storage {
 
     /// What is to be done about tasks at this moment; of those that are due, `limit` at most, and
     /// none of the tenants that stand still.
-    pub fn next_task(&self, limit: usize, standing: &HashSet<TaskLine>) -> NextTask {
-        self.0.agenda.next(self.0.clock.read(), limit, standing)
+    pub fn next_task(&self, limit: usize, paused: &HashSet<TaskLine>) -> NextTask {
+        self.0.agenda.next(self.0.clock.read(), limit, paused)
     }
 
     /// Returns once there may be a task that was not there before.
@@ -228,6 +228,12 @@ impl Storage {
             self.0.names.know_tenant(tenant, row);
         }
         Ok(row)
+    }
+
+    /// Which share of the threads for expensive work is a tenant's; see [`Definitions::party`].
+    pub async fn party(&self, tenant: &Tenant) -> Result<u64, Error> {
+        let row = self.tenant_row(tenant).await?;
+        Ok(row.map_or(0, |row| row.0.cast_unsigned()))
     }
 
     pub fn now(&self) -> Timestamp {

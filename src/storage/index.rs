@@ -1,5 +1,5 @@
 //! Search indexes: which paths of which models have one, and what a write changes in them
-//! (STORAGE.md §6).
+//! (`help/design/storage.md` §6).
 //!
 //! An index is a set of rows, not a structure of the database: making one blocks nobody. Writers
 //! maintain it from the commit that declares it; a background task fills in what was there before
@@ -13,7 +13,7 @@ use std::{
 use super::{
     Error,
     backend::Backend,
-    draft::{KeyChanges, Removal, Write},
+    draft::{KeyChanges, Removal, TakenOut, Write},
     port::{Batch, EntityRow, Index, IndexRow, IndexState, KeyRow, ModelRow},
 };
 use crate::clock::Timestamp;
@@ -126,23 +126,23 @@ impl State {
         rows.keys_added.extend(changes.added.iter().map(row));
     }
 
-    /// Adds to a batch what takes entities out that are deleted.
+    /// What takes entities out that are deleted.
     pub(super) async fn take_out(
         &self,
         removals: &[Removal],
         database: &Backend,
-        rows: &mut Batch,
-    ) -> Result<(), Error> {
+    ) -> Result<TakenOut, Error> {
+        let mut taken = TakenOut::default();
         if self.by_model.is_empty() || removals.is_empty() {
-            return Ok(());
+            return Ok(taken);
         }
         let mut entities: Vec<_> = removals.iter().map(|removal| removal.base.row).collect();
         if entities.len() > TAKEN_OUT_SINGLY {
             for model in database.models_of(&entities).await? {
                 let swept = self.of(model).iter().map(|index| index.row.0);
-                rows.swept.extend(swept);
+                taken.swept.extend(swept);
             }
-            return Ok(());
+            return Ok(taken);
         }
         entities.sort_unstable();
         let mut rest = entities.as_slice();
@@ -159,11 +159,11 @@ impl State {
                     key,
                     e: leaving.entity.0,
                 });
-                rows.keys_removed.extend(gone);
+                taken.keys.extend(gone);
             }
             rest = &rest[rest.partition_point(|entity| *entity <= last)..];
         }
-        Ok(())
+        Ok(taken)
     }
 
     /// The first index that someone has to work on.

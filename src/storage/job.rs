@@ -114,6 +114,14 @@ impl Storage {
         Ok(job.filter(|job| job.finished.is_none_or(|finished| now < finished.expires)))
     }
 
+    /// How many jobs of a tenant wait or run, counted up to a number.
+    pub async fn pending_jobs(&self, tenant: &Tenant, at_most: i64) -> Result<i64, Error> {
+        match self.tenant_row(tenant).await? {
+            Some(tenant) => self.0.database.pending_jobs(tenant, at_most).await,
+            None => Ok(0),
+        }
+    }
+
     /// The next jobs after one that are to be run, and a name for the tenant of each. Where several
     /// processes use the database, those that this one has taken.
     pub async fn jobs_to_run(

@@ -3,10 +3,11 @@
 //! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::telemetry`],
 //! [`crate::entity`], [`crate::model`], [`crate::workflow`],
 //! [`crate::engine`], [`crate::pool`], [`crate::random`].
-//! Must not: be open towards a database while someone else's code runs (DESIGN decision 3). A
-//! [`UnitOfWork`] reads as of one sequence, keeps its writes in memory and hands them to the
-//! committer, which validates everything that waits, writes the survivors in one database
-//! transaction, and answers when that is durable. STORAGE.md says why.
+//! Must not: be open towards a database while someone else's code runs
+//! (`help/design/architecture.md` §3). A [`UnitOfWork`] reads as of one sequence, keeps its writes
+//! in memory and hands them to the committer, which validates everything that waits, writes the
+//! survivors in one database transaction, and answers when that is durable.
+//! `help/design/storage.md` says why.
 //!
 //! A unit is opened for one tenant, and nothing below takes a tenant from anywhere else.
 //!

@@ -64,8 +64,8 @@ impl Storage {
         Self::start(database, newest, settings, clock, stop).await
     }
 
-    /// Brings a database up to date without opening it for use.
-    pub async fn migrate(settings: &Settings) -> Result<(), Error> {
+    /// Brings a database up to date without opening it for use; how many migrations that took.
+    pub async fn migrate(settings: &Settings) -> Result<usize, Error> {
         Backend::migrate(settings).await
     }
 

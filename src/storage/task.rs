@@ -1,4 +1,4 @@
-//! Durable tasks: what shall happen to an entity later (STORAGE.md §7).
+//! Durable tasks: what shall happen to an entity later (`help/design/storage.md` §7).
 //!
 //! A task is written by the commit that makes it necessary and deleted by the commit that
 //! completes it. When one is due is known in memory, as far ahead as there is room (`agenda`); the

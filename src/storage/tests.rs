@@ -529,6 +529,34 @@ async fn a_unit_is_bounded_and_says_so() {
 }
 
 #[tokio::test]
+async fn what_is_rolled_back_or_replaced_leaves_room_in_a_unit() {
+    let bench = Bench::start().await;
+    let model = bench.locked_model("m").await;
+    let mut unit = bench.unit();
+    let large = image(&unit, &model, 0);
+    let large = Image {
+        document: Json::trusted(format!("\"{}\"", "x".repeat(1 << 20))),
+        ..large
+    };
+    let create = |unit: &mut UnitOfWork| {
+        let image = large.clone();
+        unit.create(&model, image, Vec::new(), None)
+    };
+    for _ in 0..100 {
+        let mark = unit.mark();
+        create(&mut unit).expect("fits");
+        unit.roll_back_to(&mark);
+        unit.release(mark);
+    }
+    for _ in 0..100 {
+        let mark = unit.mark();
+        create(&mut unit).expect("fits");
+        unit.release(mark);
+    }
+    bench.stop().await;
+}
+
+#[tokio::test]
 async fn a_tenant_sees_nothing_of_another() {
     let bench = Bench::start().await;
     let model = bench.locked_model("m").await;

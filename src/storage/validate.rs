@@ -1,5 +1,5 @@
 //! Which units of a batch may be committed: a pure function, in arrival order, over what was
-//! committed before and the survivors so far (STORAGE.md §3).
+//! committed before and the survivors so far (`help/design/storage.md` §3).
 
 use std::sync::Arc;
 
@@ -228,7 +228,10 @@ pub(super) fn validate_model<'a>(
             let edit = validate_edit(key, current, has_entities, change)?;
             Ok(Effect::Edit(current.row, edit))
         }
-        (None, ModelChange::Import(schema)) => Ok(Effect::Make(schema)),
+        (None, ModelChange::Import(schema)) => {
+            schema.check_size(key)?;
+            Ok(Effect::Make(schema))
+        }
         (
             None,
             ModelChange::Lock
@@ -255,6 +258,7 @@ fn validate_edit<'a>(
             if merged == **known {
                 return Ok(Edit::Touch);
             }
+            merged.check_size(key)?;
             current.model.check_keys(&merged)?;
             Ok(if current.deltas >= FOLDED_AT {
                 Edit::Fold(merged)

@@ -345,7 +345,7 @@ impl Workflow {
         Self::import(text, Compat::default())
     }
 
-    /// The same under a compatibility profile.
+    /// Parses one definition under a compatibility profile, and reports every error in it.
     pub fn import(text: &str, compat: Compat) -> Result<Parsed, Error> {
         let (mut json, mut unknown): (WorkflowJson, _) =
             json::read_noting(text).map_err(|error| Error::Json(error.to_string()))?;

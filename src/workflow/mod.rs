@@ -156,7 +156,7 @@ pub enum Task {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     Sync,
-    /// The same as `SYNC`.
+    /// Means what `SYNC` means.
     AsyncSameTx,
     /// Behind a savepoint: its result and its failure change nothing.
     AsyncNewTx,

@@ -187,7 +187,7 @@ impl Inserts {
     }
 
     /// Inserts groups, one after the other; each is one transaction in one text, which is the
-    /// fastest that the driver does (`STORAGE.md` §3).
+    /// fastest that the driver does (`help/design/storage.md` §3).
     pub(crate) async fn run(&mut self, group: usize, span: Span) -> Measured {
         let text = text(group);
         let mut recorder = Recorder::new(span, group);

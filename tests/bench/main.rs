@@ -135,7 +135,7 @@ impl Options {
 
 fn main() {
     let options = Options::parse();
-    // One thread: on two cores a second one costs more than it does (`LIMITS.md` (a)).
+    // One thread: on two cores a second one costs more than it does (`help/design/limits.md` (a)).
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -557,9 +557,10 @@ async fn a_stream_between_nodes_that_breaks_is_opened_again_and_a_node_without_i
     })
     .await;
     way.leads.send_replace(None);
-    until("the other node is cut off", async || {
+    let named = format!("node=d address=http://{}", way.address);
+    until("the other node is cut off and named", async || {
         let failed = connection.fails("EntityCreateRequest", made.clone()).await;
-        failed == "DISPATCH_FORWARD_FAILED"
+        failed == "DISPATCH_FORWARD_FAILED" && scene.a.logged().contains(&named)
     })
     .await;
     let local = Member::join(&scene.a, &["red"]).await;

@@ -259,6 +259,34 @@ async fn values_keep_their_digits_and_are_never_sql() {
 }
 
 #[tokio::test]
+async fn a_write_is_refused_if_its_column_rounds_a_number() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (caller, orders) = (Caller::new(), file(folder.path()));
+    for number in [
+        r#""price":12345678901234567890.12"#,
+        r#""PRICE":1e400"#,
+        r#""user_id":12345678901234567890"#,
+    ] {
+        for operation in ["INSERT", "UPSERT"] {
+            let request = format!(
+                r#"{{"operation":"{operation}","target":"orders","payload":{{"id":1,{number}}}}}"#
+            );
+            let message = refused(caller.call_text(&orders, &request).await);
+            assert!(message.contains("declare it TEXT"), "{message}");
+        }
+    }
+    let rows = json!({"operation": "SELECT", "target": "orders"});
+    assert_eq!(json_of(caller.call(&orders, rows).await), json!([]));
+    // These lose nothing.
+    let request = r#"{"operation":"INSERT","target":"orders",
+        "payload":{"id":1,"price":1.50000000000000000000,"anything":12345678901234567890.12}}"#;
+    let row = caller.call_text(&orders, request).await.expect("a row");
+    for part in [r#""price":1.5"#, r#""anything":"12345678901234567890.12""#] {
+        assert!(row.contains(part), "{part}: {row}");
+    }
+}
+
+#[tokio::test]
 async fn senseless_and_refused_requests_say_what_is_wrong_and_change_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
     let (caller, orders) = (Caller::new(), file(folder.path()));

@@ -186,3 +186,24 @@ async fn the_views_show_entities_runs_and_definitions_and_act_on_them() {
         }
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_list_of_a_view_with_several_has_pages_of_its_own() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    for number in 100..151 {
+        let topic = format!("topic-{number}");
+        let payload = json!({"topic": topic, "events": [{"payload": 1}]});
+        connection.ok("TopicPublishRequest", payload).await;
+    }
+    let page = connection.ok("TopicsGetRequest", json!({"limit": 50}));
+    let page = page.await;
+    let cursor = page["pagination"]["nextCursor"].as_str().expect("a cursor");
+    let next = format!("#/managers?topics={cursor}");
+    let Some(texts) = seen(&server, &["#/managers", &next]).await else {
+        return;
+    };
+    assert!(texts[0].contains("topic-149") && texts[0].contains("Next page"));
+    assert!(!texts[0].contains("topic-150"), "{}", texts[0]);
+    assert!(texts[1].contains("topic-150") && texts[1].contains("First page"));
+}

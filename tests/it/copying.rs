@@ -1,5 +1,7 @@
 //! `interlock copy`: everything from one kind of database into the other.
 
+mod marks;
+
 use std::{
     io::Write as _,
     path::Path,
@@ -12,6 +14,7 @@ use serde_json::{Value, json};
 use crate::support::{
     Connection, PATIENCE, Server, backend, command, create, database::Database, flow::workflow,
     get, governed_model, iam, locked_model, new_entity, payload_of, postgres, request, state,
+    wait::until,
 };
 
 /// A key for what is encrypted: 32 bytes.
@@ -56,8 +59,8 @@ fn file(path: &Path) -> String {
     format!("sqlite:{}", path.display())
 }
 
-/// A server over a database.
-fn server(place: &str, more: &[(&str, &str)]) -> Server {
+/// What a server over a database is started with.
+fn settings<'a>(place: &'a str, more: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
     let mut settings = vec![KEY];
     if let Some(path) = place.strip_prefix("sqlite:") {
         settings.push(("CYODA_SQLITE_PATH", path));
@@ -66,7 +69,52 @@ fn server(place: &str, more: &[(&str, &str)]) -> Server {
         settings.push(("CYODA_POSTGRES_URL", place));
     }
     settings.extend_from_slice(more);
-    Server::on_disk(&settings)
+    settings
+}
+
+/// A server over a database.
+fn server(place: &str, more: &[(&str, &str)]) -> Server {
+    Server::on_disk(&settings(place, more))
+}
+
+/// Fails unless a server over an unfinished copy does not start, and says why.
+fn is_not_served(place: &str) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let settings = settings(place, &[("CYODA_STARTUP_TIMEOUT", "2s")]);
+    let mut started = command(folder.path(), &settings);
+    let started = started.stdin(Stdio::null()).output().expect("runs");
+    assert_eq!(started.status.code(), Some(1), "{started:?}");
+    let said = [started.stdout, started.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    assert!(
+        said.contains("finish it by the same `interlock copy`"),
+        "{said}"
+    );
+}
+
+/// Waits until a connection of that name waits for a lock.
+async fn waits_for_a_lock(database: &Database, name: &str) {
+    let waiting = format!(
+        "select count(*) from pg_stat_activity where datname = current_database() and \
+         application_name = '{name}' and wait_event_type = 'Lock'"
+    );
+    let waits = async || database.execute(&waiting) == "1";
+    until(&format!("{name} waits for a lock"), waits).await;
+}
+
+/// Kills a copy once it waits for a lock in a database.
+async fn kill_a_copy(from: &str, to: &str, database: &Database) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut copying = command(folder.path(), &[])
+        .args(["copy", "--from", from, "--to", to])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("starts");
+    waits_for_a_lock(database, "interlock copy").await;
+    copying.kill().expect("killed");
+    copying.wait().expect("ends");
 }
 
 /// The next changes after a position.
@@ -483,49 +531,13 @@ async fn a_copy_that_was_killed_is_resumed_where_it_was() {
     let id = "00000000-0000-0000-0000-000000000001";
     let row = format!("insert into entity values (6500, '{id}', 1, 1, '', false, 0, null)");
     let session = Session::open(&url, &row);
-    let mut copying = command(folder.path(), &[])
-        .args(["copy", "--from", &place, "--to", &url])
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("starts");
-    let deadline = Instant::now() + PATIENCE;
-    let waits = "select count(*) from pg_stat_activity where datname = current_database() and \
-                 application_name = 'interlock copy' and wait_event_type = 'Lock'";
-    while database.execute(waits) != "1" {
-        assert!(Instant::now() < deadline, "the copy does not reach the row");
-        assert!(
-            copying.try_wait().expect("a child").is_none(),
-            "the copy has ended"
-        );
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    copying.kill().expect("killed");
-    copying.wait().expect("ends");
+    kill_a_copy(&place, &url, &database).await;
     drop(session);
     assert_eq!(database.execute("select part from copying"), "entity");
     assert_eq!(database.execute("select count(*) from entity"), "5000");
 
     // Half a database is not served.
-    let started = command(
-        folder.path(),
-        &[
-            ("CYODA_STORAGE_BACKEND", "postgres"),
-            ("CYODA_POSTGRES_URL", &url),
-            ("CYODA_STARTUP_TIMEOUT", "2s"),
-        ],
-    )
-    .stdin(Stdio::null())
-    .output()
-    .expect("runs");
-    assert_eq!(started.status.code(), Some(1), "{started:?}");
-    let said = [started.stdout, started.stderr].concat();
-    let said = String::from_utf8_lossy(&said);
-    assert!(
-        said.contains("finish it by the same `interlock copy`"),
-        "{said}"
-    );
+    is_not_served(&url);
     let other = file(&folder.path().join("other.db"));
     many(&other, 1).await;
     refused(

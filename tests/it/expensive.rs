@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
@@ -306,4 +307,33 @@ async fn a_long_list_is_looked_up() {
         assert_eq!(said.status, 200, "{}", said.text);
         assert_eq!(said.text.lines().count(), found);
     }
+}
+
+#[tokio::test]
+async fn a_run_that_reads_large_values_is_advanced_apart() {
+    let stage = Stage::new(&[]).await;
+    let one = stage.server.connect_as(&[("x-mock-tenant", "one")]).await;
+    let paths = ["\"$.input.missing\""; 20].join(", ");
+    let step = |next: &str| {
+        format!(
+            "{{run: \"@entity/get\", input: {{id: [{paths}]}}, transitions: {{success: {next}, failure: {next}}}}}"
+        )
+    };
+    let document = format!(
+        "kind: Workflow\nname: burn\nversion: \"1\"\nstart: {}\nsteps:\n  x: {}\n  y: {}\n",
+        step("x"),
+        step("y"),
+        step("x"),
+    );
+    let document = json!({ "document": document });
+    one.ok("RunDefinitionCreateRequest", document).await;
+    let start = json!({"definition": "burn", "input": {"m": vec![1; 330_000]}});
+    let starting =
+        (0..4).map(|n| one.begin(request("RunStartRequest", &format!("s{n}"), start.clone())));
+    let mut started = join_all(starting).await;
+    stage.until_running(1, PATIENCE).await;
+    for answers in &mut started {
+        answers.recv().await.expect("it is answered");
+    }
+    stage.until_running(0, SOON).await;
 }

@@ -1,4 +1,4 @@
-//! A standby takes over from a primary that was killed (STORAGE.md §13).
+//! A standby takes over from a primary that was killed (`help/design/storage.md` §13).
 
 use std::{
     collections::HashSet,

@@ -9,7 +9,7 @@ use crate::support::{
     batch::{manager, of_items, put_manager, tick, waits_for_a_signal},
     code,
     outside::{Behaviour, Outside},
-    wait::until_removed,
+    wait::{until, until_removed},
 };
 
 /// A workflow that waits for a signal, with a time limit.
@@ -97,6 +97,23 @@ async fn metrics_count_runs_that_start_that_are_open_and_that_end() {
     until_measured(&server, late, |timers| timers >= 1).await;
 }
 
+/// Has a trigger start runs, which end at once.
+async fn trigger_runs(connection: &Connection) {
+    let document = "kind: Workflow\nname: ship\nversion: \"1\"\ntrigger: {stream: orders}\n\
+                    start:\n  run: \"@actions/none\"\n\
+                    \x20 transitions: {success: flo.Completed, failure: flo.Completed}\n";
+    let payload = json!({"document": document});
+    connection.ok("RunDefinitionCreateRequest", payload).await;
+    let orders = json!({"topic": "orders", "events": [{"payload": 1}, {"payload": 2}]});
+    connection.ok("TopicPublishRequest", orders).await;
+    until("the trigger has started its runs", async || {
+        let payload = json!({"name": "ship"});
+        let found = connection.ok("RunDefinitionGetRequest", payload).await;
+        found["trigger"]["position"] == 2
+    })
+    .await;
+}
+
 /// How many rows the tables of runs have.
 fn rows(server: &Server) -> [String; 4] {
     let count = |table: &str| server.stored(&format!("select count(*) from {table}"));
@@ -113,7 +130,13 @@ async fn ended_runs_are_removed_after_their_time_with_their_histories_and_keys()
         json!({"idempotencyKey": "live", "runId": "mine"}),
     )
     .await;
-    let mut ended = Vec::new();
+    trigger_runs(&connection).await;
+    // Its state has a character that PostgreSQL takes in no text, escaped.
+    let odd = start(&connection, json!({})).await;
+    let payload = json!({"runId": odd, "type": "a\u{0}b", "payload": {}});
+    connection.ok("RunSignalRequest", payload).await;
+    signal(&connection, &odd, json!(1)).await;
+    let mut ended = vec![odd];
     for n in 0..300 {
         let id = start(&connection, json!({"idempotencyKey": format!("k{n}")})).await;
         let taken = signal(&connection, &id, json!(n)).await;
@@ -125,6 +148,11 @@ async fn ended_runs_are_removed_after_their_time_with_their_histories_and_keys()
     for id in ended.iter().chain([&chosen]) {
         until_removed(&connection, id).await;
     }
+    until("the runs of the trigger are removed", async || {
+        let listed = connection.ok("RunsGetRequest", json!({"definition": "ship"}));
+        listed.await["items"] == json!([])
+    })
+    .await;
     let listed = connection.ok("RunsGetRequest", json!({})).await;
     assert_eq!(listed["items"].as_array().expect("a list").len(), 1);
     let history = json!({"runId": live});
@@ -147,6 +175,54 @@ async fn ended_runs_are_removed_after_their_time_with_their_histories_and_keys()
     let connection = server.connect().await;
     let taken = signal(&connection, "mine", json!(1)).await;
     assert_eq!(taken["matched"], true, "{taken}");
+}
+
+#[tokio::test]
+async fn a_run_that_cannot_be_removed_does_not_keep_those_that_end_after_it() {
+    let mut server = Server::on_disk(&[("INTERLOCK_RUNS_RETENTION", "1s")]);
+    let connection = server.connect().await;
+    define(&connection, 3_600_000).await;
+    for id in ["stays", "goes"] {
+        start(&connection, json!({"runId": id})).await;
+    }
+    server.kill();
+    // The database rejects the removal of what a row refers to.
+    server.change_stored(
+        "create table note(r bigint references run); \
+         insert into note select r from run_key where key = 'stays'",
+    );
+    server.restart();
+    let connection = server.connect().await;
+    for id in ["stays", "goes"] {
+        until_waiting(&connection, id).await;
+        let taken = signal(&connection, id, json!(1)).await;
+        assert_eq!(taken["matched"], true, "{taken}");
+    }
+    until_removed(&connection, "goes").await;
+    let listed = connection.ok("RunsGetRequest", json!({})).await;
+    assert_eq!(listed["items"][0]["status"], "completed", "{listed}");
+    assert_eq!(listed["items"].as_array().map(Vec::len), Some(1));
+}
+
+#[tokio::test]
+async fn keys_that_earlier_releases_left_without_their_runs_are_removed_by_a_migration() {
+    let mut server = Server::on_disk(&[]);
+    let connection = server.connect().await;
+    define(&connection, 3_600_000).await;
+    start(&connection, json!({"idempotencyKey": "live"})).await;
+    server.kill();
+    server.change_stored(
+        "insert into run_key select t, kind, scope, 'gone', -r from run_key; \
+         drop index run_key_run; \
+         delete from _sqlx_migrations where description = 'run key run'",
+    );
+    server.restart();
+    server.connect().await;
+    server.kill();
+    assert_eq!(
+        server.stored("select key from run_key order by key"),
+        "live"
+    );
 }
 
 #[tokio::test]

@@ -352,3 +352,44 @@ async fn a_name_or_path_that_is_too_long_is_refused_and_other_writes_go_on() {
     );
     create(&connection, &model, json!({"n": 2})).await;
 }
+
+#[tokio::test]
+async fn a_long_name_is_repeated_neither_in_violations_nor_in_views_without_a_limit() {
+    let server = Server::start();
+    let rest = server.rest();
+    let (name, count) = ("k".repeat(200_000), 1_000);
+    let below = |value: &str| {
+        let members: Vec<_> = (0..count).map(|n| format!("\"x{n}\":{value}")).collect();
+        format!("{{\"{name}\":{{{}}}}}", members.join(","))
+    };
+    rest.lock_model("doc", &format!("{{\"{name}\":{{\"b\":1}}}}"))
+        .await;
+    let said = rest.post("/api/entity/JSON/doc/1", below("1")).await;
+    let problem = said.refused(400, "BAD_REQUEST");
+    assert!(said.text.len() < 1 << 20, "{}", said.text.len());
+    let detail = problem["detail"].as_str().expect("a detail");
+    assert!(detail.contains("….x0: unexpected field"), "{detail}");
+    let said = rest.post("/api/model/validate/doc/1", below("1")).await;
+    assert!(said.text.len() < 1 << 20, "{}", said.text.len());
+    let import = "/api/model/import/JSON/SAMPLE_DATA/wide/1";
+    rest.post(import, below(r#"{"a":1}"#)).await.ok();
+    let said = rest.get("/api/model/export/SIMPLE_VIEW/wide/1").await;
+    said.refused(400, "BAD_REQUEST");
+    let schema = rest.get("/api/model/export/JSON_SCHEMA/wide/1").await.ok();
+    let members = &schema["model"]["properties"][&name]["properties"];
+    assert_eq!(members.as_object().expect("an object").len(), count);
+}
+
+#[tokio::test]
+async fn a_model_grows_to_a_limit() {
+    let server = Server::start();
+    let rest = server.rest();
+    let import = async |letter: &str| {
+        let sample = format!("{{\"{}\":1}}", letter.repeat(9 << 20));
+        let path = "/api/model/import/JSON/SAMPLE_DATA/doc/1";
+        rest.post(path, sample).await
+    };
+    import("a").await.ok();
+    import("b").await.refused(400, "BAD_REQUEST");
+    import("a").await.ok();
+}

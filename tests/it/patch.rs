@@ -108,6 +108,21 @@ async fn a_patch_changes_what_it_names_and_keeps_the_digits_of_the_rest() {
 }
 
 #[tokio::test]
+async fn copies_of_copies_are_refused() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let model = locked_model(&connection, "doc", json!({"n": 1})).await;
+    let id = create(&connection, &model, json!({"n": 1})).await;
+    let copy = |n: usize| json!({"op": "copy", "from": "", "path": format!("/x{n}")});
+    let copies: Vec<_> = (0..40).map(copy).collect();
+    let request = patch(&id, "JSON_PATCH", json!(copies), "*");
+    let refused = connection.call("EntityPatchRequest", request).await;
+    let message = refused["error"]["message"].as_str().expect("a message");
+    assert!(message.contains("copies and moves more than"), "{message}");
+    assert_eq!(get(&connection, &id).await["data"], json!({"n": 1}));
+}
+
+#[tokio::test]
 async fn over_rest_the_checks_come_in_their_order() {
     let server = Server::start();
     let connection = server.connect().await;

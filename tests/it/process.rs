@@ -147,8 +147,13 @@ fn the_database_is_where_it_is_said_to_be() {
     let folder = tempfile::tempdir().expect("a folder");
     let (code, reported, error) = run(folder.path(), &[], &["migrate"]);
     assert!(
-        code == Some(0) && reported.contains("up to date"),
-        "{error}"
+        code == Some(0) && reported.contains("migrations were applied"),
+        "{reported}{error}"
+    );
+    let (code, reported, error) = run(folder.path(), &[], &["migrate"]);
+    assert!(
+        code == Some(0) && reported.contains("was up to date already"),
+        "{reported}{error}"
     );
     assert!(
         folder

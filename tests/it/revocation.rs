@@ -184,6 +184,27 @@ async fn streams_end_when_their_client_is_deleted_or_gets_another_secret() {
 }
 
 #[tokio::test]
+async fn a_request_that_waits_for_tasks_ends_when_its_client_is_deleted() {
+    let server = server();
+    let rest = iam::admin(&server, TENANT);
+    let (id, secret) = made(&rest).await;
+    let token = iam::token(&server.rest(), &id, &secret).await;
+    let worker = iam::bearing(&server, &token);
+    let actions = json!({"actions": ["a"]}).to_string();
+    worker.put("/api/workers/w1", actions).await.ok();
+    let asked = json!({"workerId": "w1", "actions": ["a"], "blockMs": 300_000});
+    let waiting =
+        tokio::spawn(async move { worker.post("/api/tasks/await", asked.to_string()).await });
+    // It waits by then; else it is refused all the same.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let deleted = rest.send("DELETE", &format!("/api/clients/{id}"), "").await;
+    deleted.ok();
+    let answered = tokio::time::timeout(PATIENCE, waiting).await;
+    let answered = answered.expect("it ends").expect("no panic");
+    answered.refused(401, "UNAUTHORIZED");
+}
+
+#[tokio::test]
 async fn streams_end_when_the_key_pair_that_signed_is_withdrawn() {
     let server = server();
     let rest = iam::admin(&server, TENANT);

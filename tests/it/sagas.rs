@@ -390,6 +390,23 @@ async fn bodies_and_names_that_make_no_sense_are_refused() {
 }
 
 #[tokio::test]
+async fn a_step_workflow_is_not_started_as_a_saga() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let document = "kind: Workflow\nname: steps\nversion: \"1\"\nstart:\n  waitForSignal: {type: go}\n  transitions: {success: flo.Completed}\n";
+    let document = json!({"document": document});
+    connection.ok("RunDefinitionCreateRequest", document).await;
+    let refused = server.rest().post("/api/sagas/steps", "{}").await;
+    refused.refused(404, "RUN_DEFINITION_NOT_FOUND");
+    let start = |kind: &str| json!({"definition": "steps", "kind": kind});
+    let failed = connection.fails("RunStartRequest", start("saga")).await;
+    assert_eq!(failed, "RUN_DEFINITION_NOT_FOUND");
+    let runs = connection.ok("RunsGetRequest", json!({})).await;
+    assert_eq!(runs["items"], json!([]));
+    connection.ok("RunStartRequest", start("flo")).await;
+}
+
+#[tokio::test]
 async fn a_cancel_waits_for_the_call_that_is_out_and_undoes_it() {
     let shop = Shop::open().await;
     let charged = Behaviour::Json(200, json!({"charge_id": "c1"}));

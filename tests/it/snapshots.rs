@@ -471,6 +471,21 @@ async fn a_cancelled_search_stops_at_once_and_has_no_result() {
 }
 
 #[tokio::test]
+async fn of_one_tenant_a_thousand_searches_may_be_pending() {
+    let server = Server::on_disk(&[]);
+    let connection = server.connect().await;
+    let model = fill(&connection, 10_000).await;
+    let asked = json!({"model": model, "condition": slow()});
+    let ids = join_all((0..2).map(|_| submit(&connection, asked.clone()))).await;
+    let asked = json!({"model": model, "condition": everything()});
+    join_all((0..998).map(|_| submit(&connection, asked.clone()))).await;
+    let refused = connection.call("EntitySnapshotSearchRequest", asked.clone());
+    assert_eq!(code(&refused.await), "TOO_MANY_REQUESTS");
+    cancel(&connection, &ids[0]).await;
+    submit(&connection, asked).await;
+}
+
+#[tokio::test]
 async fn a_pattern_is_compared_with_everything_where_nobody_waits() {
     let server = Server::with(&[("CYODA_SQLITE_SEARCH_SCAN_LIMIT", "20")]);
     let connection = server.connect().await;

@@ -70,8 +70,8 @@ type CallOption func(*CallOptions)
 
 // CallOptions are what the options of a request have set.
 type CallOptions struct {
-	// IdempotencyKey is empty without one.
-	IdempotencyKey string
+	// IdempotencyKey is nil without one.
+	IdempotencyKey *string
 }
 
 // Operations has a method for each operation of the server.

@@ -6,9 +6,10 @@ use serde::{Serialize, de::DeserializeOwned};
 use crate::{
     Answer, Answers, Change, Changes, Client, Event, Json, Live, Match, Request, Result,
     api::{
-        self, DataFormat, EntityCreateRequest, EntityDeleteRequest, EntityGetAllRequest,
-        EntityGetRequest, EntityPayload, EntityResponse, EntitySearchRequest,
-        EntityTransactionResponse, EntityTransitionRequest, EntityUpdateRequest, NewEntity,
+        self, DataFormat, EntityCreateRequest, EntityDeleteRequest, EntityGetRequest,
+        EntityPayload, EntityResponse, EntitySearchRequest, EntityTransactionResponse,
+        EntityTransitionRequest, EntityUpdateRequest, LifecycleCondition, LifecycleConditionField,
+        LimitExceeded, NewEntity,
     },
     feeds,
 };
@@ -199,32 +200,31 @@ impl<'a> Entities<'a> {
             .call("EntityDeleteRequest", &EntityDeleteRequest::new(id))
     }
 
-    /// Reads all entities of a model.
+    /// Reads all entities of a model, page by page, in the order of their ids. An entity that is
+    /// there all the time comes once, whatever is written or deleted meanwhile.
     pub fn list(&self, model: impl Into<Model>) -> Answers<Entity> {
         const SIZE: i64 = 1000;
-        let client = self.client.clone();
-        let page = move |number: i64, model: Model| {
-            let request = EntityGetAllRequest::new(model)
-                .page_number(number)
-                .page_size(SIZE);
-            client.stream::<Entity>("EntityGetAllRequest", &request)
+        let (client, model) = (self.client.clone(), model.into());
+        let page = move |last: &str| {
+            let request = page_after(last, model.clone(), SIZE);
+            client.stream::<Entity>("EntitySearchRequest", &request)
         };
-        let model = model.into();
-        let first = page(0, model.clone());
-        let state = (first, 0, 0);
+        let state = (page(""), String::new(), 0);
         Answers::new(futures_util::stream::try_unfold(state, move |state| {
-            let (page, model) = (page.clone(), model.clone());
+            let page = page.clone();
             async move {
-                let (mut items, mut number, mut count) = state;
+                let (mut items, mut last, mut count) = state;
                 loop {
                     if let Some(entity) = items.next().await {
-                        return Ok(Some((entity?, (items, number, count + 1))));
+                        let entity = entity?;
+                        last.clone_from(&entity.id);
+                        return Ok(Some((entity, (items, last, count + 1))));
                     }
                     if count < SIZE {
                         return Ok(None);
                     }
-                    (number, count) = (number + 1, 0);
-                    items = page(number, model.clone());
+                    count = 0;
+                    items = page(&last);
                 }
             }
         }))
@@ -257,4 +257,16 @@ impl<'a> Entities<'a> {
     pub fn follow_search(&self, what: Live) -> Answers<Match> {
         feeds::live_search(self.client.clone(), what)
     }
+}
+
+/// Asks for the entities whose ids come after one. Pages that are found by their number move when
+/// an entity of an earlier one is deleted.
+fn page_after(last: &str, model: Model, size: i64) -> EntitySearchRequest {
+    let last: Json = serde_json::Value::from(last).into();
+    let is_later = LifecycleCondition::new(LifecycleConditionField::Id, "GREATER_THAN").value(last);
+    EntitySearchRequest::new(is_later, model)
+        .limit(size)
+        .limit_exceeded(LimitExceeded::Truncate)
+        // In a transaction, it has seen what it lists.
+        .tracking_read(true)
 }

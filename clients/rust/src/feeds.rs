@@ -50,15 +50,28 @@ trait Resumable: Send + Sized + 'static {
 struct Resuming<R: Resumable> {
     client: Client,
     source: R,
+    /// Whether a server that cannot be reached is an interruption.
+    is_reached: bool,
     reading: Option<Answers<R::Event>>,
     delay: Duration,
 }
 
 /// Reads an answer again and again, until it is complete or fails for good.
 fn resuming<R: Resumable>(client: Client, source: R) -> Answers<R::Item> {
+    reading(client, source, true)
+}
+
+/// Does the same for an answer without an end. It fails if the server cannot be reached at first:
+/// its address may be wrong.
+fn following<R: Resumable>(client: Client, source: R) -> Answers<R::Item> {
+    reading(client, source, false)
+}
+
+fn reading<R: Resumable>(client: Client, source: R, is_reached: bool) -> Answers<R::Item> {
     let state = Resuming {
         client,
         source,
+        is_reached,
         reading: None,
         delay: DELAY_FIRST,
     };
@@ -70,6 +83,10 @@ fn resuming<R: Resumable>(client: Client, source: R) -> Answers<R::Item> {
 
 impl<R: Resumable> Resuming<R> {
     async fn next(&mut self) -> Result<Option<R::Item>> {
+        if !self.is_reached {
+            self.client.reach().await?;
+            self.is_reached = true;
+        }
         loop {
             match self.attempt().await {
                 Ok(Step::Item(item)) => {

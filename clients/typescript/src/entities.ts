@@ -6,12 +6,13 @@ import type {
   EntityChangeEvent,
   EntityMeta,
   EntityResponse,
+  EntitySearchRequest,
   EntityStatsByStateResponse,
   EntityTransactionResponse,
   ModelSpec,
   OrderBy,
 } from "./generated/payloads.js";
-import { encode, type JsonInput, type JsonObject } from "./json.js";
+import { encode, type JsonInput, type JsonObject, type WritableObject } from "./json.js";
 import type { RequestOptions } from "./requester.js";
 import { newest, resumed, wasCut } from "./resume.js";
 
@@ -54,8 +55,8 @@ export interface WrittenEntity extends Written {
   entityId: string;
 }
 
-/** A document, or any object that can be written as one. */
-export type Document = JsonInput | object;
+/** A document, or any object that can be written as one; so no promise, `Map` or `Set`. */
+export type Document = JsonInput | WritableObject;
 
 /** What to update. */
 export interface Update {
@@ -175,18 +176,23 @@ export class Entities {
     return entityOf<T>(await this.operations.entityGet(request, options));
   }
 
-  /** Reads all entities of a model, page by page. */
+  /**
+   * Reads all entities of a model, page by page, in the order of their ids. One that is there all
+   * the time is yielded once, whatever is written or deleted meanwhile.
+   */
   async *list<T = JsonObject>(
     model: ModelSpec,
     options: RequestOptions & { pageSize?: number } = {},
   ): AsyncGenerator<Entity<T>, void, undefined> {
     const pageSize = options.pageSize ?? 1000;
-    for (let pageNumber = 0, came = pageSize; came === pageSize; pageNumber += 1) {
+    for (let last = "", came = pageSize; came === pageSize; ) {
       came = 0;
-      const request = { model, pageSize, pageNumber };
-      for await (const answer of this.operations.entityGetAll(request, options)) {
+      const request = after(last, model, pageSize);
+      for await (const answer of this.operations.entitySearch(request, options)) {
+        const entity = entityOf<T>(answer);
+        last = entity.id;
         came += 1;
-        yield entityOf<T>(answer);
+        yield entity;
       }
     }
   }
@@ -290,6 +296,21 @@ export class Entities {
       yield item;
     }
   }
+}
+
+/**
+ * Asks for the entities whose ids come after one. Pages that were found by their number would move
+ * when an entity of an earlier one is deleted.
+ */
+function after(last: string, model: ModelSpec, limit: number): EntitySearchRequest {
+  const condition: Condition = {
+    type: "lifecycle",
+    field: "id",
+    operatorType: "GREATER_THAN",
+    value: last,
+  };
+  // In a transaction, it has seen what it lists.
+  return { model, condition, limit, limitExceeded: "TRUNCATE", trackingRead: true };
 }
 
 function liveItem<T>(event: EntityResponse | EntityChangeEvent): LiveSearchItem<T> {

@@ -2,6 +2,8 @@
 export class GiveUp {
   private controller: AbortController | undefined;
   private why: unknown;
+  /** Called once, when it is given up. */
+  onGivenUp: (() => void) | undefined;
 
   /** Whether it was given up. */
   get isGivenUp(): boolean {
@@ -16,9 +18,11 @@ export class GiveUp {
     return this.controller.signal;
   }
 
-  /** Gives the call up. */
+  /** Gives the call up; to do so once more does nothing. */
   abort(reason: Error): void {
-    this.why ??= reason;
-    this.controller?.abort(this.why);
+    if (this.isGivenUp) return;
+    this.why = reason;
+    this.controller?.abort(reason);
+    this.onGivenUp?.();
   }
 }

@@ -51,6 +51,7 @@ export {
   type JsonInput,
   JsonNumber,
   type JsonObject,
+  type WritableObject,
 } from "./json.js";
 export { type Logger, silentLogger, stderrLogger } from "./logger.js";
 export {

@@ -23,6 +23,9 @@ export type JsonInput =
   | readonly JsonInput[]
   | { readonly [member: string]: JsonInput | undefined };
 
+/** An object that is written by its members. What has a tag, as a promise and a `Map`, is not. */
+export type WritableObject = object & { readonly [Symbol.toStringTag]?: never };
+
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
 /** A number of a document, with the digits that it was written with. */
@@ -112,6 +115,7 @@ export function decode(text: string): Json {
 /**
  * Writes JSON, every `JsonNumber` and `bigint` with exactly its digits.
  * @throws RangeError if a number in it is infinite or not a number.
+ * @throws TypeError if something in it has no JSON form, such as a promise or a `Map`.
  */
 export function encode(value: unknown): string {
   unsafe = false;
@@ -123,8 +127,11 @@ export function encode(value: unknown): string {
     if (!(error instanceof TypeError) || !error.message.includes("BigInt")) throw error;
     unsafe = true;
   }
-  // Which is also what it makes of an infinite number.
-  if (text?.includes("null") === true || unsafe) checkFinite(value);
+  const flaw = flawOf(value);
+  if (flaw !== undefined) {
+    const place = flaw.path.length === 0 ? "" : `${flaw.path.join(".")}: `;
+    throw new TypeError(`${place}${flaw.is} has no JSON form${flaw.remedy}`);
+  }
   if (unsafe) text = stringify(value, undefined, undefined, [EXACT]);
   if (text === undefined) throw new TypeError(`${typeof value} has no JSON form`);
   return text;
@@ -163,9 +170,57 @@ export function inPlace(value: unknown, map: (member: unknown, name: string) => 
   return value;
 }
 
-function checkFinite(value: unknown): void {
+/** What has no JSON form, and where it is. */
+interface Flaw {
+  is: string;
+  remedy: string;
+  path: string[];
+}
+
+/**
+ * Finds what `JSON.stringify` leaves out, or writes as an object without its contents.
+ * @throws RangeError if a number is infinite or not a number, which it writes as `null`.
+ */
+function flawOf(value: unknown): Flaw | undefined {
   if (typeof value === "number" && !Number.isFinite(value)) {
     throw new RangeError(`${value} is not a JSON number`);
   }
-  if (typeof value === "object" && value !== null) Object.values(value).forEach(checkFinite);
+  if (typeof value === "function" || typeof value === "symbol") {
+    return { is: typeof value, remedy: "", path: [] };
+  }
+  if (typeof value !== "object" || value === null) return undefined;
+  if (Array.isArray(value)) {
+    for (let at = 0; at < value.length; at += 1) {
+      const flaw = flawOf(value[at]);
+      if (flaw !== undefined) return within(flaw, String(at));
+    }
+    return undefined;
+  }
+  const members = value as Record<string, unknown>;
+  if (typeof members.toJSON === "function") return undefined;
+  const names = Object.keys(members);
+  if (isFormless(members, names)) {
+    const is = String((members.constructor as { name?: unknown } | undefined)?.name);
+    return { is, remedy: typeof members.then === "function" ? "; await it" : "", path: [] };
+  }
+  for (const name of names) {
+    const flaw = flawOf(members[name]);
+    if (flaw !== undefined) return within(flaw, name);
+  }
+  return undefined;
+}
+
+/** Whether the contents of an object are not those of its members. */
+function isFormless(value: Record<string, unknown>, names: readonly string[]): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  // An object of no class, of whatever realm.
+  if (prototype === null || Object.getPrototypeOf(prototype) === null) return false;
+  if (value instanceof Number || value instanceof String || value instanceof Boolean) return false;
+  if (value instanceof Map || value instanceof Set || ArrayBuffer.isView(value)) return true;
+  return names.length === 0 || typeof value.then === "function";
+}
+
+function within(flaw: Flaw, name: string): Flaw {
+  flaw.path.unshift(name);
+  return flaw;
 }

@@ -16,7 +16,7 @@ import type { Entity } from "./entities.js";
 import { answerOf, type CloudEvent, checkTexts, envelop, payloadOf, TYPE } from "./envelope.js";
 import { ConnectionLostError, InterlockError } from "./errors.js";
 import { GiveUp } from "./give-up.js";
-import type { Json, JsonObject } from "./json.js";
+import type { Json, JsonObject, WritableObject } from "./json.js";
 import { Lane, Places } from "./places.js";
 import type { Stream } from "./stream.js";
 import { type Outcome, type Pending, TaskCall, type TaskContext } from "./tasks.js";
@@ -41,14 +41,14 @@ type Awaitable<T> = T | Promise<T>;
 
 /** What a processor returns: the whole new document, or undefined to leave it as it is. */
 // biome-ignore lint/suspicious/noConfusingVoidType: a processor need not return anything.
-export type ProcessorResult = Awaitable<object | undefined | void>;
+export type ProcessorResult = Awaitable<WritableObject | undefined | void>;
 /** What a criterion returns: whether it holds, or `No` with the reason. */
 export type CriterionResult = Awaitable<boolean | No>;
 /** What a schedule returns. */
 export type ScheduleResult = Awaitable<Schedule>;
 /** What an action returns: its output, an `Outcome` of another name, or `Pending`. */
 // biome-ignore lint/suspicious/noConfusingVoidType: an action need not return anything.
-export type ActionResult = Awaitable<object | Outcome | Pending | undefined | void>;
+export type ActionResult = Awaitable<WritableObject | Outcome | Pending | undefined | void>;
 
 type Handler = (call: Calculation | TaskCall) => unknown;
 
@@ -377,13 +377,19 @@ export class Member implements AsyncDisposable {
       return;
     }
     this.countTransaction(transaction, 1);
-    try {
-      const answer = await this.calculate(stream, call);
-      if (!call.giveUp.isGivenUp) stream.send(answer);
-    } finally {
+    const leave = once(() => {
       this.countTransaction(transaction, -1);
       places?.release();
       this.finished(call);
+    });
+    // The handler of a call that was given up may never settle, and would keep its place for ever.
+    call.giveUp.onGivenUp = leave;
+    try {
+      if (call.giveUp.isGivenUp) return;
+      const answer = await this.calculate(stream, call);
+      if (!call.giveUp.isGivenUp) stream.send(answer);
+    } finally {
+      leave();
     }
   }
 
@@ -450,6 +456,15 @@ export class Member implements AsyncDisposable {
     this.handlers.set(`${kind} ${name}`, handler);
     return this;
   }
+}
+
+/** The action, done the first time only. */
+function once(action: () => void): () => void {
+  let isDone = false;
+  return () => {
+    if (!isDone) action();
+    isDone = true;
+  };
 }
 
 /** Answers that it failed; without the warnings, if the answer is too large with them. */

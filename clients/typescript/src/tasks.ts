@@ -12,7 +12,7 @@ import {
 import { ATTRIBUTE, attribute, type CloudEvent, envelop, payloadOf, TYPE } from "./envelope.js";
 import type { TaskCalculationRequest } from "./generated/payloads.js";
 import type { GiveUp } from "./give-up.js";
-import type { Json, JsonInput } from "./json.js";
+import type { Json, JsonInput, WritableObject } from "./json.js";
 import type { Stream } from "./stream.js";
 import { type Trace, traceOf } from "./tracing.js";
 
@@ -20,7 +20,7 @@ import { type Trace, traceOf } from "./tracing.js";
 export class Outcome {
   constructor(
     readonly name: string,
-    readonly output: object = {},
+    readonly output: WritableObject = {},
   ) {}
 }
 
@@ -29,7 +29,7 @@ export class Outcome {
  * reported, by `taskComplete` or `taskFail`. What was written in its transaction is committed.
  */
 export class Pending {
-  constructor(readonly output: object = {}) {}
+  constructor(readonly output: WritableObject = {}) {}
 }
 
 /**

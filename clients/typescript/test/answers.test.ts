@@ -78,6 +78,13 @@ it("a document with a text that nobody can read is a failure", async () => {
   }
 });
 
+it("a document without its contents is a failure", async () => {
+  const document = { sku: "A", price: Promise.resolve(3) };
+  const [answer] = await answersOf(() => document);
+  const message = "TypeError: payload.data.price: Promise has no JSON form; await it";
+  assert.equal(failureOf(answer).error.message, message);
+});
+
 it("whatever is thrown is a failure", async () => {
   const circular: Record<string, unknown> = { big: 1n };
   circular.self = circular;

@@ -96,6 +96,34 @@ describe("a client", () => {
     assert(all.length >= 300);
   });
 
+  it("lists every entity, also if those before are deleted meanwhile", async () => {
+    const model = { name: "listed", version: 1 };
+    await client.model.import(model, { sku: "A" });
+    await client.model.lock(model);
+    const made = await client.entity.createAll(model, Array(30).fill({ sku: "A" }));
+    const listed: string[] = [];
+    for await (const { id } of client.entity.list(model, { pageSize: 10 })) {
+      await client.entity.delete(id);
+      listed.push(id);
+    }
+    assert.deepEqual(listed, made.entityIds.toSorted());
+    assert.deepEqual(await collected(client.entity.list(model)), []);
+  });
+
+  it("does not send a document that it cannot write", async () => {
+    const { entityId } = await client.entity.create(MODEL, { sku: "kept", weight: 1 });
+    const load = async (): Promise<object> => ({ sku: "loaded" });
+    const changes = [load(), { sku: load() }, new Map([["sku", "x"]])] as object[];
+    for (const data of changes) {
+      await assert.rejects(client.entity.update({ entityId, data }), TypeError);
+    }
+    assert.equal((await client.entity.get(entityId)).data.sku, "kept");
+    // @ts-expect-error: nor is this compiled.
+    await assert.rejects(client.entity.create(MODEL, load()), /payload\.data: Promise .* await it/);
+    // @ts-expect-error: nor is this.
+    await assert.rejects(client.entity.create(MODEL, new Map()), /payload\.data: Map/);
+  });
+
   it("rejects a request with the reason of its signal", async () => {
     const controller = new AbortController();
     const waiting = collected(client.entity.changes({ signal: controller.signal }));

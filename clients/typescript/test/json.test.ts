@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { runInNewContext } from "node:vm";
 import { decode, encode, JsonNumber } from "interlock-client";
 
 const FORTY = "1234567890.1234567890123456789012345678901";
@@ -47,6 +48,39 @@ describe("JSON", () => {
     assert.throws(() => new JsonNumber("01"), RangeError);
     assert.throws(() => decode("{1.50}"), SyntaxError);
     assert.throws(() => decode("nonsense"), SyntaxError);
+  });
+
+  it("refuses what would be written without its contents", () => {
+    class Hidden {
+      #total = 1;
+      total = (): number => this.#total;
+    }
+    for (const [value, problem] of [
+      [Promise.resolve(1), /^Promise has no JSON form; await it$/],
+      [{ a: [1, { price: Promise.resolve(1) }] }, /^a\.1\.price: Promise has no JSON form/],
+      [{ big: 1n, tags: new Set(["x"]) }, /^tags: Set has no JSON form/],
+      [{ a: new WeakMap() }, /^a: WeakMap has no JSON form/],
+      [{ a: new Uint8Array(2) }, /^a: Uint8Array has no JSON form/],
+      [{ a: new Error("no") }, /^a: Error has no JSON form/],
+      [{ a: () => 1 }, /^a: function has no JSON form/],
+      [{ a: Symbol("s") }, /^a: symbol has no JSON form/],
+      [new Hidden(), /^total: function has no JSON form/],
+      [new (class Empty {})(), /^Empty has no JSON form$/],
+    ] as const) {
+      assert.throws(() => encode(value), { name: "TypeError", message: problem });
+    }
+  });
+
+  it("writes objects of classes, of no class, and with a form of their own", () => {
+    class Order {
+      constructor(readonly total: number) {}
+    }
+    const own = { toJSON: () => "own" };
+    const bare = Object.assign(Object.create(null), { a: {} });
+    const foreign = runInNewContext("({})");
+    const value = [new Order(1), new Date(0), own, bare, foreign, Object(true)];
+    const text = '[{"total":1},"1970-01-01T00:00:00.000Z","own",{"a":{}},{},true]';
+    assert.equal(encode(value), text);
   });
 
   it("keeps digits of any number that is written at random", () => {

@@ -69,7 +69,10 @@ impl JobLines {
 
     fn begin(&mut self, job: Job) {
         let (channels, ends) = (self.channels.clone(), Arc::clone(&self.ends));
-        self.at_work.spawn(perform(channels, ends, job));
+        let tenant = job.tenant().clone();
+        // A panic, which is logged, must not take one of the places of the tenant with it.
+        let performed = AssertUnwindSafe(perform(channels, ends, job)).catch_unwind();
+        self.at_work.spawn(performed.map(|_| tenant));
     }
 
     /// A job of a tenant is done.
@@ -165,8 +168,8 @@ impl Job {
     }
 }
 
-/// Performs a job; its tenant.
-async fn perform(channels: Channels, ends: Arc<dyn Ends>, job: Job) -> Tenant {
+/// Performs a job.
+async fn perform(channels: Channels, ends: Arc<dyn Ends>, job: Job) {
     match job {
         Job::Report {
             tenant,
@@ -182,7 +185,6 @@ async fn perform(channels: Channels, ends: Arc<dyn Ends>, job: Job) -> Tenant {
             channels.settled(&tenant, &task, reported.as_ref().ok().copied());
             // Who asked may be gone.
             let _ = asked.send(reported);
-            tenant
         }
         Job::Report {
             tenant, task, end, ..
@@ -193,7 +195,6 @@ async fn perform(channels: Channels, ends: Arc<dyn Ends>, job: Job) -> Tenant {
             }
             let reported = report(&*ends, &tenant, &task, &end).await;
             channels.settled(&tenant, &task, Some(reported));
-            tenant
         }
         Job::Keep {
             tenant,
@@ -203,10 +204,11 @@ async fn perform(channels: Channels, ends: Arc<dyn Ends>, job: Job) -> Tenant {
         } => {
             let mut next = Some(used);
             while let Some(used) = next {
-                ends.keep(&tenant, &task, used).await;
+                // What waits for it would wait for ever after a panic, which is logged.
+                let keeping = AssertUnwindSafe(ends.keep(&tenant, &task, used));
+                let _ = keeping.catch_unwind().await;
                 next = channels.kept(&tenant, &task);
             }
-            tenant
         }
         Job::Load { tenant, task } => {
             let loaded = ends.load(&tenant, &task).await;
@@ -214,7 +216,6 @@ async fn perform(channels: Channels, ends: Arc<dyn Ends>, job: Job) -> Tenant {
                 log(&task, failure);
             }
             channels.loaded(&tenant, &task, loaded);
-            tenant
         }
         Job::Late { tenant, task, end } => {
             // It comes after an end that may not be stored yet; before that it would count.
@@ -224,20 +225,13 @@ async fn perform(channels: Channels, ends: Arc<dyn Ends>, job: Job) -> Tenant {
             if let Err(failure) = ended(&*ends, &tenant, &task, end).await {
                 log(&task, &failure);
             }
-            tenant
         }
-        Job::Left { tenant, task } => {
-            ends.left(&tenant, &task).await;
-            tenant
-        }
+        Job::Left { tenant, task } => ends.left(&tenant, &task).await,
         Job::Discard {
             tenant,
             task,
             attempt,
-        } => {
-            ends.discard(&tenant, &task, attempt);
-            tenant
-        }
+        } => ends.discard(&tenant, &task, attempt),
     }
 }
 

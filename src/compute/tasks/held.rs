@@ -2,7 +2,7 @@
 
 use std::{
     cmp::Reverse,
-    collections::{HashMap, VecDeque},
+    collections::{BTreeMap, HashMap},
     sync::Arc,
     time::Duration,
 };
@@ -60,9 +60,16 @@ pub(super) struct Held {
 /// Who has accepted tasks by `pending`, so that it can be notified when one is given up.
 #[derive(Debug, Default)]
 pub(super) struct Accepted {
-    by_task: HashMap<Arc<str>, (u64, CallId)>,
-    /// In the order in which they were accepted; some may be gone.
-    order: VecDeque<Arc<str>>,
+    by_task: HashMap<Arc<str>, AcceptedBy>,
+    /// Its tasks by their numbers, hence in the order in which they were accepted.
+    in_order: BTreeMap<u64, Arc<str>>,
+    newest: u64,
+}
+
+#[derive(Debug)]
+struct AcceptedBy {
+    number: u64,
+    by: (u64, CallId),
 }
 
 /// How many accepted tasks of a tenant are remembered.
@@ -70,22 +77,29 @@ const ACCEPTED_MAX: usize = 10_000;
 
 impl Accepted {
     pub(super) fn add(&mut self, task: &Arc<str>, by: (u64, CallId)) {
-        if self.order.len() >= ACCEPTED_MAX
-            && let Some(oldest) = self.order.pop_front()
+        self.take(task);
+        if self.in_order.len() >= ACCEPTED_MAX
+            && let Some((_, oldest)) = self.in_order.pop_first()
         {
             self.by_task.remove(&oldest);
         }
-        self.order.push_back(Arc::clone(task));
-        self.by_task.insert(Arc::clone(task), by);
+        self.newest += 1;
+        let number = self.newest;
+        self.in_order.insert(number, Arc::clone(task));
+        let accepted = AcceptedBy { number, by };
+        self.by_task.insert(Arc::clone(task), accepted);
     }
 
     pub(super) fn take(&mut self, task: &str) -> Option<(u64, CallId)> {
-        self.by_task.remove(task)
+        let accepted = self.by_task.remove(task)?;
+        self.in_order.remove(&accepted.number);
+        Some(accepted.by)
     }
 
     pub(super) fn leave(&mut self, worker: u64) {
-        self.by_task.retain(|_, (by, _)| *by != worker);
-        self.order.retain(|task| self.by_task.contains_key(task));
+        self.by_task.retain(|_, accepted| accepted.by.0 != worker);
+        self.in_order
+            .retain(|_, task| self.by_task.contains_key(task));
     }
 }
 

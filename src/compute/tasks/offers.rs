@@ -89,7 +89,7 @@ impl Channels {
         self.with(tenant, |pool, desk| {
             let held = pool.tasks.get(task);
             if held.is_some_and(|held| matches!(held.phase, Phase::Paused)) {
-                pool.place_again(desk, task);
+                pool.place(desk, task);
             }
         });
     }

@@ -60,7 +60,7 @@ impl Pool {
         (self.tasks.len().saturating_sub(running), running)
     }
 
-    /// The same for each action: its namespace and name.
+    /// How many tasks wait, and how many are with a worker, by namespace and name of the action.
     pub(super) fn counts_by_action(&self) -> HashMap<(Arc<str>, Arc<str>), (usize, usize)> {
         let mut counts = HashMap::new();
         for held in self.tasks.values() {
@@ -99,8 +99,12 @@ impl Pool {
         }
     }
 
-    /// Hands a task to a taker, or lets it wait.
+    /// Hands a task to a taker, or lets it wait. One that is not in memory is loaded first.
     pub(super) fn place(&mut self, desk: &mut Desk, id: &Arc<str>) {
+        if self.tasks.get(id).is_some_and(|held| held.spec.is_none()) {
+            self.load(desk, id);
+            return;
+        }
         while let Some(worker) = self.taker(id) {
             if self.deliver(desk, id, worker) {
                 return;
@@ -149,7 +153,7 @@ impl Pool {
             return true;
         };
         let Some(spec) = held.spec.clone() else {
-            return true;
+            return false;
         };
         worker.last_turn = turn;
         let attempt = held.attempt + 1;
@@ -242,15 +246,6 @@ impl Pool {
         self.set_timer(desk, id, Some(Instant::now() + look));
     }
 
-    /// Hands a task to a taker, or lets it wait again.
-    pub(super) fn place_again(&mut self, desk: &mut Desk, id: &Arc<str>) {
-        if self.tasks.get(id).is_some_and(|held| held.spec.is_none()) {
-            self.enqueue(desk, id);
-        } else {
-            self.place(desk, id);
-        }
-    }
-
     /// Whether tasks wait for a taker.
     pub(super) fn has_waiting(&self) -> bool {
         !self.lanes.is_empty()
@@ -331,36 +326,41 @@ impl Pool {
         if held.spec.is_some() {
             return true;
         }
-        held.phase = Phase::Loading;
+        self.load(desk, id);
+        false
+    }
+
+    fn load(&mut self, desk: &mut Desk, id: &Arc<str>) {
+        if let Some(held) = self.tasks.get_mut(id) {
+            held.phase = Phase::Loading;
+        }
         self.set_timer(desk, id, None);
         desk.job(Job::Load {
             tenant: self.tenant(),
             task: Arc::clone(id),
         });
-        false
     }
 
-    /// A task was loaded.
+    /// A task was loaded. Meanwhile it may have ended, or been sent again.
     pub(super) fn loaded(
         &mut self,
         desk: &mut Desk,
         id: &Arc<str>,
         loaded: Result<Option<TaskSpec>, Failure>,
     ) {
-        let Some(held) = self.tasks.get_mut(id) else {
-            return;
-        };
-        match loaded {
-            Ok(Some(spec)) => {
+        let held = self.tasks.get_mut(id);
+        match (
+            held.filter(|held| matches!(held.phase, Phase::Loading)),
+            loaded,
+        ) {
+            (Some(held), Ok(Some(spec))) => {
                 held.spec = Some(Arc::new(spec));
                 self.place(desk, id);
                 return;
             }
-            Ok(None) => self.forget(desk, id),
-            Err(_) => {
-                held.phase = Phase::Loading;
-                self.set_timer(desk, id, Some(Instant::now() + LOAD_AGAIN));
-            }
+            (Some(_), Ok(None)) => self.forget(desk, id),
+            (Some(_), Err(_)) => self.set_timer(desk, id, Some(Instant::now() + LOAD_AGAIN)),
+            (None, _) => {}
         }
         // Who would have got it has room for another.
         for taker in self.takers.iter().copied().collect::<Vec<_>>() {
@@ -508,7 +508,7 @@ impl Pool {
         worker.is_known.then_some(found)
     }
 
-    /// The same, also if it is known by a lease only.
+    /// The worker of that id in a namespace, even if it is only known by a lease.
     pub(super) fn find_any(&self, namespace: &str, id: &str) -> Option<u64> {
         let is_it = |worker: &Worker| {
             let own = worker.namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE);

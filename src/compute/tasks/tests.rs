@@ -27,6 +27,9 @@ struct Store {
     adopted: Mutex<Option<Adopted>>,
     used: Mutex<Vec<(String, Used)>>,
     kept: Mutex<HashMap<String, TaskSpec>>,
+    /// Loads and reports wait while the test has these.
+    loading: tokio::sync::Mutex<()>,
+    storing: tokio::sync::Mutex<()>,
     changed: Notify,
 }
 
@@ -44,7 +47,10 @@ impl Ends for Store {
             self.ended.lock().expect("not poisoned").push(row);
         }
         self.changed.notify_waiters();
-        Box::pin(async { answer })
+        Box::pin(async {
+            let _ = self.storing.lock().await;
+            answer
+        })
     }
 
     fn token(&self, spec: &TaskSpec, attempt: u32) -> Option<Arc<str>> {
@@ -64,7 +70,10 @@ impl Ends for Store {
         task: &'a str,
     ) -> BoxFuture<'a, Result<Option<TaskSpec>, Failure>> {
         let kept = self.kept.lock().expect("not poisoned").get(task).cloned();
-        Box::pin(async { Ok(kept) })
+        Box::pin(async {
+            let _ = self.loading.lock().await;
+            Ok(kept)
+        })
     }
 
     fn keep<'a>(&'a self, _: &'a Tenant, task: &'a str, used: Used) -> BoxFuture<'a, ()> {
@@ -111,6 +120,17 @@ impl Bench {
 
     fn with_room(waiting_bytes_max: usize) -> Self {
         Self::until(CancellationToken::new(), waiting_bytes_max)
+    }
+
+    /// With a task that is loaded when a worker asks for it, since there is no room in memory.
+    fn with_one_out_of_memory() -> Self {
+        let bench = Self::with_room(0);
+        let mut kept = bench.store.kept.lock().expect("not poisoned");
+        kept.insert("1".to_owned(), task("1"));
+        drop(kept);
+        bench.worker("w1", 1);
+        bench.channels.send(task("1"));
+        bench
     }
 
     /// With a driver that ends when it is told to.
@@ -987,6 +1007,46 @@ async fn a_repeated_request_for_another_delivery_changes_nothing() {
     let accepted = Standing::Accepted { until: None };
     standing().insert("2".to_owned(), accepted);
     assert!(!ask().await.expect("it ends").will_retry);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_ends_while_it_is_loaded_is_not_delivered() {
+    let bench = Bench::with_one_out_of_memory();
+    let loading = bench.store.loading.lock().await;
+    let storing = bench.store.storing.lock().await;
+    let ending = async {
+        sleep(Duration::from_secs(1)).await;
+        let let_go = async {
+            sleep(Duration::from_secs(1)).await;
+            drop(loading);
+            sleep(Duration::from_secs(1)).await;
+            drop(storing);
+        };
+        tokio::join!(bench.complete("1", None), let_go).0
+    };
+    let (delivered, ended) = tokio::join!(bench.pull("w1", 1, 10), ending);
+    assert!(ended.expect("nobody has it").applied);
+    assert!(delivered.is_empty(), "{delivered:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_out_of_memory_whose_end_conflicts_is_delivered_again() {
+    let bench = Bench::with_one_out_of_memory();
+    let loading = bench.store.loading.lock().await;
+    let conflict = Ok(Reported::Conflict);
+    bench
+        .store
+        .answers
+        .lock()
+        .expect("not poisoned")
+        .push_back(conflict);
+    let ending = async {
+        sleep(Duration::from_secs(1)).await;
+        let _ = bench.complete("1", None).await;
+        drop(loading);
+    };
+    let (delivered, ()) = tokio::join!(bench.pull("w1", 1, 10), ending);
+    assert_eq!(delivered.len(), 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -37,9 +37,9 @@ pub(super) enum Fault {
     Busy,
     /// The database refuses it.
     Refused(String),
-    /// The same, since another row has the key.
+    /// The database refuses it, since another row has the key.
     Taken(String),
-    /// The same, since a value is none of its column's type.
+    /// The database refuses it, since a value is not of its column's type.
     Unfit(String),
     /// The result has too many rows or bytes. Some of it may still be on its way, so the connection
     /// is of no further use.

@@ -11,6 +11,9 @@
 //! | text | text | the column's type, read from the text | the column's type |
 //! | list, object | its text | `json`, `jsonb`, arrays, or text | its text, or `json` |
 //!
+//! A column of `SQLite` whose declared type is numeric converts such a text to a number. A write
+//! that rounds it is rejected.
+//!
 //! Back, bytes are text in base64 (`PostgreSQL`: `\x` and hexadecimal digits), times are text as in
 //! RFC 3339, and what is JSON in the database is JSON.
 
@@ -196,7 +199,11 @@ impl Databases {
         match plan {
             Plan::Read(_) => false,
             Plan::Write(write) => {
-                self.place.is_server() || write.is_of_one || write.statements.len() > 1
+                self.place.is_server()
+                    || write.is_of_one
+                    || write.statements.len() > 1
+                    // What was rounded is rejected after it was written.
+                    || write.statements.iter().any(Statement::has_inexact)
             }
             Plan::Computed(_) => true,
         }

@@ -57,7 +57,7 @@ pub(super) struct ComputedColumn {
 /// The name under which the place of a row is read.
 pub(super) const ROW: &str = "$row";
 
-/// The same of its table, which is one of several if the table is partitioned.
+/// The name under which the table of a row is read; one of several if the table is partitioned.
 pub(super) const TABLE: &str = "$table";
 
 /// A value in `set`.

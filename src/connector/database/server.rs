@@ -29,7 +29,7 @@ pub(super) enum Security<'a> {
     Require,
     /// The certificate is of one of these authorities.
     VerifyAuthority(&'a str),
-    /// The same, and for the name of the server.
+    /// The certificate is of one of these authorities, and for the name of the server.
     Verify(&'a str),
 }
 

@@ -29,6 +29,7 @@ use super::{
     value::{Value, exact_double},
 };
 use crate::connector::RESULT_BYTES_MAX;
+use crate::entity::Number;
 use crate::expr::quoted;
 
 /// How many instructions are executed between two looks at whether anybody still waits: well below
@@ -97,7 +98,7 @@ impl Link {
             };
         }
         let mut rows = Rows::default();
-        let (mut affected, mut id) = (0, None);
+        let (mut affected, mut id, mut rounded) = (0, None, None);
         let mut results = (&mut self.connection).fetch_many(query);
         while let Some(next) = results.try_next().await.map_err(fault)? {
             match next {
@@ -107,6 +108,9 @@ impl Link {
                 }
                 // Of what it has written, the first row matters.
                 Either::Right(row) if statement.kind == Kind::Written => {
+                    if rounded.is_none() {
+                        rounded = rounded_column(statement, &row).map_err(fault)?;
+                    }
                     if rows.all.is_empty()
                         && let Some(row) = json(&row).map_err(fault)?
                     {
@@ -119,8 +123,31 @@ impl Link {
                 },
             }
         }
+        if let Some(column) = rounded {
+            return Err(Fault::Refused(format!(
+                "the column `{column}` would round the number; declare it TEXT to keep all digits"
+            )));
+        }
         Ok(Done { rows, affected, id })
     }
+}
+
+/// The column, if there is one, that has rounded a number that was bound as text: `SQLite` converts
+/// such a text to what the declared type of the column prefers.
+fn rounded_column(statement: &Statement, row: &SqliteRow) -> Result<Option<String>, sqlx::Error> {
+    for (column, digits) in statement.inexact() {
+        let is_it = |at: &usize| row.column(*at).name().eq_ignore_ascii_case(column);
+        let Some(at) = (0..row.len()).find(is_it) else {
+            continue;
+        };
+        let mut kept = String::new();
+        append(&row.try_get_raw(at)?, &mut kept).map_err(sqlx::Error::Decode)?;
+        let is_text = kept.starts_with('"');
+        if !is_text && Number::parse(&kept) != Number::parse(digits) {
+            return Ok(Some(column.to_owned()));
+        }
+    }
+    Ok(None)
 }
 
 fn file_at(path: &Path) -> Option<(u64, u64)> {

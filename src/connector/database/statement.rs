@@ -124,12 +124,12 @@ impl Statement {
         self.value_for(Use::Other, value)
     }
 
-    /// The same of a value that is compared with a column.
+    /// Appends a placeholder, and binds a value to it that is compared with a column.
     pub(super) fn compared(&mut self, column: &str, value: Value) -> &mut Self {
         self.value_for(Use::Compared(column.into()), value)
     }
 
-    /// The same of a value that is written to a column.
+    /// Appends a placeholder, and binds a value to it that is written to a column.
     pub(super) fn stored(&mut self, column: &str, value: Value) -> &mut Self {
         self.value_for(Use::Stored(column.into()), value)
     }
@@ -167,6 +167,19 @@ impl Statement {
     pub(super) fn table_of_values(&self) -> Option<&str> {
         let has_columns = self.uses.iter().any(|what| *what != Use::Other);
         self.table.as_deref().filter(|_| has_columns)
+    }
+
+    /// The digits of numbers to store that no binary fraction keeps, with their columns.
+    pub(super) fn inexact(&self) -> impl Iterator<Item = (&str, &str)> {
+        let values = self.uses.iter().zip(&self.values);
+        values.filter_map(|(what, value)| match what {
+            Use::Stored(column) => Some((&**column, value.inexact()?)),
+            Use::Compared(_) | Use::Other => None,
+        })
+    }
+
+    pub(super) fn has_inexact(&self) -> bool {
+        self.inexact().next().is_some()
     }
 
     /// Replaces each value, with what it is for.

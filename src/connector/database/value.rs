@@ -34,6 +34,19 @@ impl Value {
         }
     }
 
+    /// The digits of a number that no binary fraction keeps.
+    pub(super) fn inexact(&self) -> Option<&str> {
+        match self {
+            Self::Decimal(digits) if exact_double(digits).is_none() => Some(digits),
+            Self::Null
+            | Self::Bool(_)
+            | Self::Int(_)
+            | Self::Decimal(_)
+            | Self::Text(_)
+            | Self::Json(_) => None,
+        }
+    }
+
     /// The text of a value; none of null.
     pub(super) fn text(&self) -> Option<String> {
         match self {

@@ -28,7 +28,7 @@ pub fn wanted(
     Ok(named)
 }
 
-/// The same of a payload as JSON, which is what a run is started with.
+/// Which managers a payload as JSON names; a run is started with such a payload.
 ///
 /// # Errors
 /// It is not an object, or a member of it is not what it should be.

@@ -40,7 +40,7 @@ impl Report {
             .push((place, code, Severity::Warning, message.into()));
     }
 
-    /// The same, unless it was said before of another place.
+    /// Adds a warning, unless it was added before for another place.
     pub(super) fn warning_once(
         &mut self,
         code: &'static str,

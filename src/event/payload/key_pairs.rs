@@ -97,7 +97,7 @@ pub fn instant(member: &'static str, text: &str) -> Result<Timestamp, Failure> {
     Timestamp::parse(text).map_err(bad)
 }
 
-/// The same, where it need not be there.
+/// The instant that a member says, if it is there.
 pub fn optional_instant(
     member: &'static str,
     text: Option<&str>,

@@ -196,7 +196,7 @@ pub fn decode<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Failure> {
     reader::read(text).map_err(|error| unreadable(text, &error))
 }
 
-/// The same, and which of its members nobody looks at.
+/// Reads the payload of a request; also returns the names of its members that are unknown.
 pub fn decode_noting<'a, T: Deserialize<'a>>(text: &'a str) -> Result<(T, Vec<String>), Failure> {
     /// Those that every payload may have (`grpc.md` §4).
     const OF_EVERY_EVENT: [&str; 3] = ["success", "error", "warnings"];

@@ -333,7 +333,7 @@ impl Answer for ChangeLevelSet {
 pub struct Validated {
     pub model_id: AsText<ModelId>,
     pub valid: bool,
-    /// The first thousand.
+    /// The first thousand, or fewer if their paths are long.
     pub errors: Vec<InvalidPlace>,
     /// How many there are.
     pub error_count: usize,

@@ -20,6 +20,9 @@ pub struct Start<'a> {
     /// The latest if absent.
     #[serde(default)]
     pub version: Option<String>,
+    /// `flo`, `saga` or `manager`: a definition of another kind is not started. Any kind if absent.
+    #[serde(default)]
+    pub kind: Option<String>,
     /// Any JSON, at most 1 MiB; `{}` if absent.
     #[serde(default, borrow)]
     pub input: Option<&'a RawValue>,

@@ -44,7 +44,7 @@ impl Serialize for RawJson {
     }
 }
 
-/// The same, borrowed.
+/// Borrowed JSON that is written as it is.
 #[derive(Debug, Clone, Copy)]
 pub struct RawStr<'a>(pub &'a str);
 

@@ -20,7 +20,8 @@ use crate::operation::{Answers, Context, Hold, Reply, Route, Services, dispatch}
 /// How many bytes of requests may be in flight, and as many may wait, unless one alone is larger.
 const BYTES_MAX: usize = 64 << 20;
 
-/// How many requests with a transaction token may be in flight; they are not counted otherwise.
+/// How many requests with a transaction token may be in flight. They and their bytes, which have the
+/// same limit, are counted apart from the others: a transaction waits for them.
 const JOINED_MAX: usize = 1_024;
 
 /// When to retry.
@@ -51,6 +52,7 @@ struct State {
     working_bytes: usize,
     /// Requests in flight with a transaction token.
     joined: usize,
+    joined_bytes: usize,
     /// Only requests that join an open transaction are still accepted.
     refuses: bool,
 }
@@ -150,7 +152,8 @@ impl Requests {
             )));
         }
         let is_full = if joins {
-            state.joined >= JOINED_MAX
+            let is_too_large = state.joined_bytes.saturating_add(event.len()) > BYTES_MAX;
+            state.joined >= JOINED_MAX || (state.joined > 0 && is_too_large)
         } else {
             owes_answers && !state.has_room(&self.settings)
         };
@@ -198,6 +201,7 @@ impl Requests {
         };
         if joins {
             state.joined += 1;
+            state.joined_bytes += request.event.len();
             drop(state);
             self.tasks.spawn(Arc::clone(self).work_joined(request));
         } else if state.may_begin(&request, &self.settings) {
@@ -296,8 +300,12 @@ impl Requests {
     }
 
     async fn work_joined(self: Arc<Self>, request: Waiting) {
+        let bytes = request.event.len();
         self.answer(request).await;
-        self.lock().joined -= 1;
+        let mut state = self.lock();
+        state.joined -= 1;
+        state.joined_bytes -= bytes;
+        drop(state);
         self.changed.notify_one();
     }
 

@@ -57,7 +57,10 @@ impl Routed {
         let object = Object::with_room(input.len()).text("id", id);
         let object = object.text("namespace", &route.namespace);
         let object = match &route.target {
-            RouteTarget::Saga { name } => object.text("definition", name).raw("input", input),
+            RouteTarget::Saga { name } => object
+                .text("definition", name)
+                .text("kind", "saga")
+                .raw("input", input),
             RouteTarget::Machine {
                 name,
                 entity,

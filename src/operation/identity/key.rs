@@ -45,7 +45,7 @@ pub(in crate::operation) trait Key: Clone + Send + Sync + 'static {
 
     fn validity(&self) -> Validity;
 
-    /// The same key, valid at other times.
+    /// A copy of the key with another validity.
     fn with(&self, validity: Validity) -> Self;
 
     fn entry(key: Arc<Self>) -> Entry;

@@ -97,7 +97,7 @@ impl ControlManager {
         cx.finish(session, controlled, Vec::new()).await
     }
 
-    /// The same of a file in a folder. What somebody writes to it meanwhile is kept.
+    /// Changes a manager that is a file in a folder. What somebody writes to it meanwhile is kept.
     async fn control_in(&self, folder: &Folder) -> Result<managers::Controlled, Failure> {
         let (namespace, name) = (&self.namespace, &self.manager);
         let path = file(namespace, name)?;

@@ -11,7 +11,7 @@ use crate::operation::{
     paging::{self, Paging},
 };
 use crate::program::Status;
-use crate::runtime::runs::{AttributeFilter, RunKind, RunsAsked};
+use crate::runtime::runs::{AttributeFilter, RunsAsked};
 
 pub(in crate::operation) struct ListRuns {
     asked: RunsAsked,
@@ -54,12 +54,6 @@ impl Operation for ListRuns {
             id.parse()
                 .map_err(|_| bad("entityId", format!("entityId `{id}` is not a UUID")))
         };
-        let kind = |name: String| {
-            RunKind::from_name(&name).ok_or_else(|| {
-                let message = format!("\"{name}\" is not a kind; use flo, saga or manager");
-                bad("kind", message)
-            })
-        };
         let paging = Paging::read(request.limit, request.cursor.as_deref())?;
         let before = |number: &String| {
             number.parse().map(RunId::new).map_err(|_| {
@@ -74,7 +68,7 @@ impl Operation for ListRuns {
                 namespace: paging::namespace(request.namespace)?,
                 name: request.definition.map(Into::into),
                 version: request.version.map(Into::into),
-                kind: request.kind.map(kind).transpose()?,
+                kind: request.kind.as_deref().map(super::kind).transpose()?,
                 statuses: statuses.map(status).collect::<Result<_, _>>()?,
                 search: request
                     .search

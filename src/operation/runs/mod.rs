@@ -24,7 +24,7 @@ use crate::event::payload::{
 };
 use crate::operation::Context;
 use crate::program::{HistoryEvent, Purpose, Then, Waiting as WaitsFor};
-use crate::runtime::runs::{RunDetails, Shown};
+use crate::runtime::runs::{RunDetails, RunKind, Shown};
 
 pub(super) use cancel::CancelRun;
 pub(super) use end::wait_for_end;
@@ -57,6 +57,14 @@ pub(in crate::operation) fn json(
         ));
     }
     Ok(text.to_owned())
+}
+
+/// The kind of a definition or a run.
+fn kind(name: &str) -> Result<RunKind, Failure> {
+    RunKind::from_name(name).ok_or_else(|| {
+        let message = format!("\"{name}\" is not a kind; use flo, saga or manager");
+        Failure::new(Code::BadRequest, message).with("parameter", "kind")
+    })
 }
 
 /// Refuses an input or a payload that is larger than the settings allow.

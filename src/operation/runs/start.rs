@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use serde_json::value::RawValue;
 
-use super::{check_size, json, wait_for_end};
+use super::{check_size, json, kind, wait_for_end};
 use crate::dialect::{
     flo::MANAGER,
     managers::{WrongPayload, wanted_in},
@@ -77,6 +77,7 @@ impl Operation for StartRun {
         Ok(Self {
             start: Start {
                 version: request.version.map(Into::into),
+                kind: request.kind.as_deref().map(kind).transpose()?,
                 key: key.map(Into::into),
                 id: request.run_id.map(Into::into),
                 ..Start::new(name, input.into(), StartedBy::Caller)

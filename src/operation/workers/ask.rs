@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{refused, within};
-use crate::auth::{Permission, ROLE_M2M};
+use crate::auth::{self, Permission, ROLE_M2M};
 use crate::compute::tasks::Leased;
 use crate::error::{Code, Failure};
 use crate::event::{
@@ -64,6 +64,7 @@ impl Operation for AwaitTasks {
             taken = asked.tasks(self.patience) => taken,
             () = cx.cancel().cancelled() => Vec::new(),
             () = cx.stopping().cancelled() => Vec::new(),
+            () = cx.login().withdrawn() => return Err(auth::withdrawn()),
         };
         cx.runtime().store_leases(tenant, &taken).await;
         let tasks = taken.into_iter().map(task).collect();

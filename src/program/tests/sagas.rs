@@ -312,6 +312,44 @@ fn a_signal_that_does_not_come_and_a_saga_that_takes_too_long_time_out() {
 }
 
 #[test]
+fn a_wait_that_says_skip_is_left_out_when_its_signal_does_not_come() {
+    let skipped = SagaStep {
+        call: Some(call("http", "POST /x", &[("by", "input.signal.by")])),
+        undo: Some(call("http", "undo POST /x", &[])),
+        skips_failure: true,
+        ..awaiting("go", Some(5_000))
+    };
+    let last = step(Some(call("http", "POST /c", &[("of", "step.wait")])), None);
+    let mut driven = saga(
+        vec![("a", charged("a")), ("wait", skipped), ("c", last)],
+        with_on_failure,
+    );
+    driven.play(&[
+        Do::Answer("success", "{}"),
+        Do::After(5_000),
+        Do::Answer("success", "{}"),
+    ]);
+    assert_eq!(driven.run.status, Status::Completed);
+    assert_eq!(
+        sent(&driven)[1..],
+        [r#"c:action http {"operation":"POST /c","payload":{"of":null}}"#]
+    );
+    assert_eq!(
+        driven.events()[3..],
+        [
+            "step_started wait",
+            "waiting_for_signal go",
+            "signal_timeout ",
+            "step_skipped wait",
+            "step_started c",
+            "action_completed success",
+            "step_completed c",
+            "workflow_completed ",
+        ]
+    );
+}
+
+#[test]
 fn a_cancel_waits_for_the_call_that_is_out_and_undoes_it() {
     let steps = || vec![("a", charged("a")), ("b", charged("b"))];
     let mut driven = saga(steps(), with_on_failure);

@@ -49,7 +49,7 @@ impl<'p> FileInFolder<'p> {
         Self::walk(root, path, &mut |_, _| Ok(false))
     }
 
-    /// The same, with the folders above it, which are made if they are not there.
+    /// The place of a path; folders above it that are not there are made.
     pub(super) fn make(root: &Path, path: &'p FilePath) -> Result<Self, Fault> {
         let mut making = |folder: &OwnedFd, name: &str| {
             match mkdirat(folder, name, Mode::from_raw_mode(0o777)) {

@@ -31,7 +31,7 @@ pub(super) fn read(root: &Path, path: &FilePath) -> Result<Option<Found>, Fault>
     place.open()?.map(found).transpose()
 }
 
-/// The same of a name in an open folder.
+/// The file of that name in an open folder as it is; none if nothing is there.
 pub(super) fn read_in(folder: &OwnedFd, name: &str) -> Result<Option<Found>, Fault> {
     place::open_in(folder, name)?.map(found).transpose()
 }

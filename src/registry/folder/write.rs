@@ -34,6 +34,10 @@ const UNFINISHED: &str = ".interlock-";
 /// How often a change is tried again for which any version will do, while others write the file.
 const TRIES: usize = 100;
 
+/// How often two files change their places until what was replaced is what was expected. Giving up
+/// may lose what somebody wrote, so it comes after many more.
+const EXCHANGES_MAX: usize = 10_000;
+
 /// Numbers the files that are being written.
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
@@ -156,7 +160,7 @@ impl<'f> Unfinished<'f> {
     ) -> Result<bool, Fault> {
         let mut aside = self.version_aside();
         let mut expected = Some(before.clone());
-        for exchanges in 0..TRIES {
+        for exchanges in 0..EXCHANGES_MAX {
             match self.rename(place, RenameFlags::EXCHANGE) {
                 Ok(()) => {}
                 // It was deleted, after everything that is known of it.

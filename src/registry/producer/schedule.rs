@@ -61,7 +61,7 @@ impl Schedule {
         }
     }
 
-    /// The same, activated now.
+    /// The schedule, activated now.
     pub(super) fn resumed(self, now: Timestamp) -> Self {
         Self {
             paused: false,

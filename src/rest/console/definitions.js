@@ -1,7 +1,7 @@
 // What can be run: step workflows, bundles, machines and actions.
 
 import { ask, askIfAllowed, namespace, parsed } from "./service.js";
-import { badge, form, h, input, link, more, pages, section, table, time } from "./element.js";
+import { badge, form, h, input, link, pages, section, table, time } from "./element.js";
 import { act, go } from "./page.js";
 
 const enabled = (is) => badge(is ? "enabled" : "disabled");
@@ -20,9 +20,9 @@ export async function definitions(parts, query) {
   const within = { namespace: namespace.get() };
   const [known, bundles, machines, actions] = await Promise.all([
     ask("RunDefinitionsGetRequest", { limit: 50, cursor: query.cursor, ...within }),
-    askIfAllowed("BundlesGetRequest", within),
-    askIfAllowed("MachinesGetRequest", within),
-    askIfAllowed("ActionsGetRequest", within),
+    askIfAllowed("BundlesGetRequest", { limit: 50, cursor: query.bundles, ...within }),
+    askIfAllowed("MachinesGetRequest", { limit: 50, cursor: query.machines, ...within }),
+    askIfAllowed("ActionsGetRequest", { limit: 50, cursor: query.actions, ...within }),
   ]);
   return [
     h("h1", {}, "Definitions"),
@@ -65,7 +65,7 @@ export async function definitions(parts, query) {
           actions.items.map((action) => [action.name, action.type, action.dispatch, String(action.version), enabled(action.enabled), String(action.pending), String(action.running), action.description]),
           "No action is registered.",
         ),
-        more(actions.items, actions.pagination),
+        pages(["definitions"], query, actions.pagination, "actions"),
       ),
     bundles?.items?.length > 0 &&
       section(
@@ -83,13 +83,13 @@ export async function definitions(parts, query) {
             String(bundle.findings.length),
           ]),
         ),
-        more(bundles.items, bundles.pagination),
+        pages(["definitions"], query, bundles.pagination, "bundles"),
       ),
     machines?.items?.length > 0 &&
       section(
         "State machines",
         table(["Machine", "Bundle", "Initial state", "States"], machines.items.map((machine) => [machine.machine, machine.bundle, machine.initial, machine.states.join(", ")])),
-        more(machines.items, machines.pagination),
+        pages(["definitions"], query, machines.pagination, "machines"),
       ),
   ];
 }

@@ -55,20 +55,17 @@ export const facts = (pairs) =>
 
 export const section = (title, ...children) => h("section", {}, h("h2", {}, title), ...children);
 
-// What is said below a list that has no other pages here.
-export const more = (shown, pagination) =>
-  pagination?.hasNext && h("p", { class: "faint" }, `The first ${shown.length} are shown; the command line and the API list all.`);
-
 // What an empty page of a list says: with a filter others may follow.
 export const none = (text, pagination) => (pagination?.nextCursor ? "No matches on this page; see the next page." : text);
 
-// The link to the next page of a list, and to its first.
-export const pages = (parts, query, pagination) =>
+// The link to the next page of a list, and to its first. A view with several lists has the cursor of
+// each under a key of its own.
+export const pages = (parts, query, pagination, key = "cursor") =>
   h(
     "p",
     { class: "pages" },
-    query.cursor && link(parts, "First page", { ...query, cursor: undefined }),
-    pagination?.nextCursor && link(parts, "Next page", { ...query, cursor: pagination.nextCursor }),
+    query[key] && link(parts, "First page", { ...query, [key]: undefined }),
+    pagination?.nextCursor && link(parts, "Next page", { ...query, [key]: pagination.nextCursor }),
   );
 
 // A form whose fields are named and whose values go to `submit`.

@@ -2,11 +2,14 @@
 
 import { ask, askAll, parsed } from "./service.js";
 import { diagram } from "./diagram.js";
-import { badge, choice, excerpt, facts, folded, form, h, input, json, link, more, section, table, time } from "./element.js";
+import { badge, choice, excerpt, facts, folded, form, h, input, json, link, pages, section, table, time } from "./element.js";
 import { modelTable, models } from "./overview.js";
 import { act, go } from "./page.js";
 
 const PAGE_SIZE = 50;
+
+// How many changes of an entity are shown.
+const CHANGES_SHOWN = 100;
 
 const OPERATORS = ["EQUALS", "NOT_EQUAL", "CONTAINS", "STARTS_WITH", "GREATER_THAN", "GREATER_OR_EQUAL", "LESS_THAN", "LESS_OR_EQUAL", "IS_NULL", "NOT_NULL"];
 
@@ -133,12 +136,12 @@ async function governing({ modelKey }, { runs = [] }) {
   return workflows.find((workflow) => workflow.name === name);
 }
 
-export async function entity([entityId]) {
+export async function entity([entityId], query) {
   const [{ payload }, explained, changes, audit] = await Promise.all([
     ask("EntityGetRequest", { entityId }),
     ask("WorkflowExplainRequest", { entityId }),
     askAll("EntityChangesMetadataGetRequest", { entityId }),
-    ask("EntityAuditGetRequest", { entityId, eventTypes: ["StateMachine"], limit: 100 }),
+    ask("EntityAuditGetRequest", { entityId, eventTypes: ["StateMachine"], limit: 50, cursor: query.events }),
   ]);
   const { meta, data } = payload;
   const workflow = await governing(meta, explained);
@@ -159,14 +162,15 @@ export async function entity([entityId]) {
         ["Time", "Event", "State", "Details"],
         audit.items.map((event) => [time(event.utcTime), event.eventType, event.state, event.details]),
       ),
-      more(audit.items, audit.pagination),
+      pages(["entity", entityId], query, audit.pagination, "events"),
     ),
     section(
       "Changes",
       table(
         ["Time", "Change", "By", "Transaction"],
-        changes.map(({ changeMeta }) => [time(changeMeta.timeOfChange), changeMeta.changeType.toLowerCase(), changeMeta.user, changeMeta.transactionId]),
+        changes.slice(0, CHANGES_SHOWN).map(({ changeMeta }) => [time(changeMeta.timeOfChange), changeMeta.changeType.toLowerCase(), changeMeta.user, changeMeta.transactionId]),
       ),
+      changes.length > CHANGES_SHOWN && h("p", { class: "faint" }, `The newest ${CHANGES_SHOWN} are shown; the API lists more.`),
     ),
   ];
 }

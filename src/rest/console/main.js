@@ -96,19 +96,23 @@ async function show({ isAgain = false } = {}) {
   const at = place();
   const begun = performance.now();
   let parts;
+  let needsLogin = false;
   clearTimeout(timer);
   try {
     parts = await content(at);
   } catch (error) {
-    if (error.needsLogin) parts = loginForm(error.message);
+    needsLogin = error.needsLogin;
+    if (needsLogin) parts = loginForm(error.message);
     // What is shown is better than nothing.
     else if (isAgain) notice(error.message);
     else parts = [h("h1", {}, "Request failed"), h("p", {}, error.message)];
-    if (error.needsLogin) document.getElementById("caller").replaceChildren();
+    if (needsLogin) document.getElementById("caller").replaceChildren();
   }
   if (number !== latest) return;
-  timer = setTimeout(refresh, Math.max(REFRESH_MS, REFRESH_TIMES * (performance.now() - begun)));
-  if (!parts || (isAgain && isBusy())) return;
+  const isKept = !parts || (isAgain && isBusy());
+  // The form to log in needs no other look, and keeps the reason that it gives.
+  if (isKept || !needsLogin) timer = setTimeout(refresh, Math.max(REFRESH_MS, REFRESH_TIMES * (performance.now() - begun)));
+  if (isKept) return;
   replace(h("main", {}, parts));
   document.title = `${view.querySelector("h1")?.textContent ?? "Console"} · Interlock`;
   for (const part of document.querySelectorAll("nav a")) {
@@ -161,5 +165,8 @@ within.addEventListener("change", () => {
   show();
 });
 
-const begin = () => show().then(showCaller);
+function begin() {
+  notice("");
+  return show().then(showCaller);
+}
 begin();

@@ -1,7 +1,7 @@
 // Durable runs: step workflows, sagas and machines.
 
 import { ask, namespace, parsed } from "./service.js";
-import { badge, choice, excerpt, facts, folded, form, h, input, json, link, more, none, pages, section, table, time } from "./element.js";
+import { badge, choice, excerpt, facts, folded, form, h, input, json, link, none, pages, section, table, time } from "./element.js";
 import { act, go } from "./page.js";
 
 const STATUSES = ["pending", "running", "waiting", "completed", "failed", "timed_out", "cancelled"];
@@ -67,7 +67,7 @@ export async function run([runId], query) {
   const [{ run }, history, tasks] = await Promise.all([
     ask("RunGetRequest", { runId }),
     ask("RunHistoryGetRequest", { runId, limit: 200, fromSequence: query.from ? Number(query.from) : undefined }),
-    ask("TasksGetRequest", { runId, limit: 100 }),
+    ask("TasksGetRequest", { runId, limit: 50, cursor: query.tasks }),
   ]);
   const last = history.items.at(-1);
   return [
@@ -108,7 +108,7 @@ export async function run([runId], query) {
     run.steps && folded("Results by step", json(run.steps)),
     run.signals?.length > 0 &&
       section("Signals", table(["Type", "Received", "Consumed", "Payload"], run.signals.map((signal) => [signal.type, time(signal.receivedAt), signal.consumed ? "yes" : "no", h("code", {}, excerpt(signal.payload))]))),
-    tasks.items.length > 0 && section("Tasks", table(TASK_COLUMNS, taskRows(tasks.items)), more(tasks.items, tasks.pagination)),
+    tasks.items.length > 0 && section("Tasks", table(TASK_COLUMNS, taskRows(tasks.items)), pages(["runs", runId], query, tasks.pagination, "tasks")),
     section(
       "History",
       table(

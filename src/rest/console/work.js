@@ -1,7 +1,7 @@
 // Who does the work: nodes, members, workers, tasks, managers, and what has stopped.
 
 import { ask, askIfAllowed, namespace } from "./service.js";
-import { badge, choice, form, h, link, more, none, pages, section, table, time } from "./element.js";
+import { badge, choice, form, h, link, none, pages, section, table, time } from "./element.js";
 import { TASK_COLUMNS, taskRows } from "./runs.js";
 import { act, go } from "./page.js";
 
@@ -13,7 +13,7 @@ export async function work(parts, query) {
   const [tasks, members, workers, nodes] = await Promise.all([
     ask("TasksGetRequest", { limit: 50, cursor, status: status ? [status] : undefined, ...within }),
     askIfAllowed("ComputeMembersGetRequest"),
-    askIfAllowed("WorkersGetRequest", within),
+    askIfAllowed("WorkersGetRequest", { limit: 50, cursor: query.workers, ...within }),
     askIfAllowed("NodesGetRequest"),
   ]);
   return [
@@ -52,7 +52,7 @@ export async function work(parts, query) {
           ]),
           "No worker is registered.",
         ),
-        more(workers.items, workers.pagination),
+        pages(["work"], query, workers.pagination, "workers"),
       ),
     section(
       "Tasks",
@@ -106,7 +106,7 @@ export async function managers(parts, query) {
   const within = { namespace: namespace.get() };
   const [known, topics] = await Promise.all([
     ask("ManagersGetRequest", { limit: 50, cursor: query.cursor, ...within }),
-    askIfAllowed("TopicsGetRequest", within),
+    askIfAllowed("TopicsGetRequest", { limit: 50, cursor: query.topics, ...within }),
   ]);
   const control = (manager, does, text) => h("button", { click: () => act(undefined, () => ask("ManagerControlRequest", { manager, do: does, ...within })) }, text);
   return [
@@ -129,8 +129,8 @@ export async function managers(parts, query) {
     topics &&
       section(
         "Topics",
-        table(["Topic", "First event", "Last event"], topics.items.map((topic) => [topic.topic, String(topic.first), String(topic.last)]), "No topic has events."),
-        more(topics.items, topics.pagination),
+        table(["Topic", "First event", "Last event"], topics.items.map((topic) => [topic.topic, topic.first > topic.last ? "none is kept" : String(topic.first), String(topic.last)]), "No topic has events."),
+        pages(["managers"], query, topics.pagination, "topics"),
       ),
   ];
 }

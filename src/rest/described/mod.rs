@@ -1,8 +1,8 @@
 //! What the `OpenAPI` document says of each path, beside what the tables of paths say already.
 //!
-//! A row of a table needs a [`Description`], so that no path is served that is not described. To describe
-//! one: a constant in the file of its family, the type of its body (that which reads it, where
-//! there is one), the type of what it answers, and the codes only it can answer. What every
+//! A row of a table needs a [`Description`], so that no path is served that is not described. To
+//! describe one: a constant in the file of its family, the type of its body (that which reads it,
+//! where there is one), the type of what it answers, and the codes only it can answer. What every
 //! request can meet, and every one that writes, is added from the table of operations.
 
 pub(super) mod actions;

@@ -75,7 +75,7 @@ pub(in crate::rest) const SUBMIT: Description = Description {
            before it was started, or up to `pointInTime`.",
     parameters: &[POINT_IN_TIME, SORT],
     body: Body::Json(of::<Condition>),
-    codes: &[NO_MODEL, CONDITION],
+    codes: &[NO_MODEL, CONDITION, &[Code::TooManyRequests]],
     ..Description::new(
         Tag::Search,
         "submitSearch",

@@ -82,7 +82,7 @@ pub(in crate::rest) fn fired(_: &Parts, answer: Success) -> Written {
     Ok(json(&answer.take_outcome::<Fired>()?.0))
 }
 
-/// The same as routes of bundles answer it.
+/// Writes a fired event of a state machine in the form that routes of bundles return.
 pub(in crate::rest) fn moved(answer: Success) -> Written {
     let fired = answer.take_outcome::<Fired>()?.0;
     Ok(json(&sagas::Fired {

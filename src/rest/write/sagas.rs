@@ -55,6 +55,7 @@ pub(in crate::rest) fn start(parts: &Parts, id: &str) -> Written {
         return Err(bad("the body is not a JSON object"));
     }
     let object = begin(id).text("definition", parts.path("saga"));
+    let object = object.text("kind", "saga");
     let object = optional(object, "namespace", parts.query("namespace"));
     Ok(object.raw("input", body).finish())
 }
@@ -88,7 +89,7 @@ pub(in crate::rest) fn started(
     answered(answer)
 }
 
-/// The same, to a request of any kind.
+/// Writes the answer to the start of a saga: 200 if it has ended, 202 if it is running.
 pub(in crate::rest) fn answered(answer: Success) -> Result<(StatusCode, String), Failure> {
     let started = answer.take_outcome::<Started>()?.0;
     let saga = started.definition.name;

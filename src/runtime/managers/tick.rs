@@ -170,7 +170,7 @@ impl Runtime {
         self.watched_work(by, work, &mut watch).await
     }
 
-    /// The same; the watch is disturbed when it ends.
+    /// How a run or task stands that was started for an item; the watch is disturbed when it ends.
     async fn watched_work(
         &self,
         by: &Initiator,

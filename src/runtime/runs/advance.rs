@@ -12,10 +12,16 @@ use super::{
 use crate::clock::Timestamp;
 use crate::error::{Code, Failure};
 use crate::id::RunId;
-use crate::program::{self, Arrival, Effect, HistoryEvent, Next, Program, Status, World};
+use crate::pool::Pool;
+use crate::program::{
+    self, Arrival, Effect, HistoryEvent, Next, Program, Refusal, Run, Status, Turn, World,
+};
 use crate::random::{STEP, mixed};
 use crate::runtime::{Initiator, Runtime, Session};
 use crate::storage::{RunName, RunSignal};
+
+/// The most bytes of values that a turn may read on the calling thread.
+const AT_ONCE_MAX: usize = 64 << 10;
 
 /// What became of an arrival.
 #[derive(Debug)]
@@ -86,7 +92,7 @@ pub(super) struct Advancing<'a> {
     pub(super) attempt: u32,
     pub(super) depth: u32,
     /// What is known of its history and not committed.
-    pub(super) fresh: Vec<HistoryEvent>,
+    pub(super) uncommitted: Vec<HistoryEvent>,
     pub(super) program: Arc<Program>,
     pub(super) now: Timestamp,
     pub(super) permits: Vec<PermitTaken>,
@@ -137,7 +143,7 @@ impl Runtime {
                 conflicts,
                 attempt: if is_first { advance.attempt } else { 0 },
                 depth: begun.run.depth,
-                fresh: Vec::new(),
+                uncommitted: Vec::new(),
                 program,
                 now: self.0.clock.now(),
                 permits: Vec::new(),
@@ -226,19 +232,12 @@ impl Runtime {
         let mut run = state.run;
         let mut is_first = true;
         loop {
-            let world = World {
-                program: &program,
-                now: advancing.now,
-                chance: chance(advancing.run, run.sequence, advancing.now),
-                limits: self.0.settings.runs.limits,
-                is_apart: advancing.conflicts >= CONFLICTS_APART,
-            };
-            let advanced = run.advance(arrival, &world);
+            let advanced = self.turn(&advancing, run, arrival).await?;
             let turn = match advanced {
                 Ok(turn) => turn,
                 Err(refusal) => return Err(refused(&id, refusal)),
             };
-            advancing.fresh.extend(turn.history);
+            advancing.uncommitted.extend(turn.history);
             turned.effects.extend(turn.effects);
             if is_first {
                 turned.is_taken = turn.taken;
@@ -262,13 +261,43 @@ impl Runtime {
             }
         }
         state.run = run;
-        turned.history = advancing.fresh;
+        turned.history = advancing.uncommitted;
         if let Some(ending) = ending {
             state.keep_attempt(ending, &mut turned.history);
         }
         state.forget_used();
         turned.permits = advancing.permits;
         Ok((state, turned))
+    }
+
+    /// Takes one turn. Where it may read much, it does so apart from the threads that serve
+    /// requests.
+    async fn turn(
+        &self,
+        advancing: &Advancing<'_>,
+        run: Run,
+        arrival: Arrival,
+    ) -> Result<Result<Turn, Refusal>, Failure> {
+        let bytes = run.bytes().saturating_add(arrival.bytes());
+        let (program, now) = (Arc::clone(&advancing.program), advancing.now);
+        let chance = chance(advancing.run, run.sequence, now);
+        let limits = self.0.settings.runs.limits;
+        let is_apart = advancing.conflicts >= CONFLICTS_APART;
+        let turn = move || {
+            let world = World {
+                program: &program,
+                now,
+                chance,
+                limits,
+                is_apart,
+            };
+            run.advance(arrival, &world)
+        };
+        if bytes <= AT_ONCE_MAX {
+            return Ok(turn());
+        }
+        let party = self.storage().party(&advancing.by.tenant).await?;
+        Ok(Pool::for_evaluating().run(party, |_| turn()).await)
     }
 }
 

@@ -59,8 +59,8 @@ impl Runtime {
         advancing: &Advancing<'_>,
         sequence: u64,
     ) -> Result<Arc<str>, Failure> {
-        let mut fresh = advancing.fresh.iter();
-        if let Some(event) = fresh.find(|event| event.sequence == sequence) {
+        let mut events = advancing.uncommitted.iter();
+        if let Some(event) = events.find(|event| event.sequence == sequence) {
             return Ok(event.payload().into());
         }
         for text in session.unit()?.run_events(advancing.run) {

@@ -30,9 +30,9 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// How many runs are handed over at once.
 const AT_ONCE: usize = 64;
 
-/// What is said of this process in the database, and which offers of others it has used.
+/// What the database has of this process's offers, and which offers of others it has used.
 #[derive(Default)]
-struct Said {
+struct KnownOffers {
     /// How often this process had entered the list of nodes.
     entered: u64,
     offers: HashMap<Tenant, Arc<str>>,
@@ -46,53 +46,53 @@ impl Runtime {
         if !self.storage().is_shared() {
             return;
         }
-        let mut said = Said::default();
+        let mut known = KnownOffers::default();
         let pause = || tokio::time::sleep(PAUSE);
         while stop.run_until_cancelled(pause()).await.is_some() {
-            if let Err(error) = self.write_offers(&mut said).await {
+            if let Err(error) = self.write_offers(&mut known).await {
                 debug!(%error, "what members and workers offer could not be written; trying again");
             }
-            if let Err(failure) = self.use_offers(&mut said).await {
+            if let Err(failure) = self.use_offers(&mut known).await {
                 debug!(%failure, "the offers of other processes could not be used; trying again");
             }
         }
     }
 
-    async fn write_offers(&self, said: &mut Said) -> Result<(), crate::storage::Error> {
+    async fn write_offers(&self, known: &mut KnownOffers) -> Result<(), crate::storage::Error> {
         let storage = self.storage();
-        if storage.entered() != said.entered {
+        if storage.entered() != known.entered {
             // It was removed from the list of nodes, and its offers with it.
-            said.entered = storage.entered();
-            said.offers.clear();
+            known.entered = storage.entered();
+            known.offers.clear();
         }
         let now = self.0.channels.offers();
-        let gone: Vec<Tenant> = said.offers.keys().cloned().collect();
+        let gone: Vec<Tenant> = known.offers.keys().cloned().collect();
         for tenant in gone.into_iter().filter(|tenant| !now.contains_key(tenant)) {
             storage.offer(&tenant, None).await?;
-            said.offers.remove(&tenant);
+            known.offers.remove(&tenant);
         }
         for (tenant, offers) in now {
             let text: Arc<str> = serde_json::to_string(&offers).unwrap_or_default().into();
-            if said.offers.get(&tenant) != Some(&text) {
+            if known.offers.get(&tenant) != Some(&text) {
                 storage.offer(&tenant, Some(&text)).await?;
-                said.offers.insert(tenant, text);
+                known.offers.insert(tenant, text);
             }
         }
         Ok(())
     }
 
     /// Hands over what waits here and is offered to be done elsewhere.
-    async fn use_offers(&self, said: &mut Said) -> Result<(), Failure> {
+    async fn use_offers(&self, known: &mut KnownOffers) -> Result<(), Failure> {
         let channels = &self.0.channels;
         let waiting = channels.tenants_waiting();
         if waiting.is_empty() {
             return Ok(());
         }
-        said.used.retain(|_, (_, at)| at.elapsed() < AGAIN);
+        known.used.retain(|_, (_, at)| at.elapsed() < AGAIN);
         let mut given = Vec::new();
         for (node, tenant, text) in self.storage().offers().await? {
             let name = (node, tenant);
-            let was_used = said.used.get(&name).is_some_and(|(used, _)| *used == text);
+            let was_used = known.used.get(&name).is_some_and(|(used, _)| *used == text);
             if was_used || !waiting.contains(&name.1) {
                 continue;
             }
@@ -103,13 +103,18 @@ impl Runtime {
                 given.extend(taken.map(|task| (node, name.1.clone(), task)));
             }
             if given.len() > before {
-                said.used.insert(name, (text, Instant::now()));
+                known.used.insert(name, (text, Instant::now()));
             }
         }
         if given.is_empty() {
             return Ok(());
         }
-        self.storage().refresh().await?;
+        if let Err(error) = self.storage().refresh().await {
+            for (_, tenant, task) in &given {
+                channels.put_back(tenant, task);
+            }
+            return Err(error.into());
+        }
         let mut handing = stream::iter(given)
             .map(|(node, tenant, task)| async move { self.hand_over(node, &tenant, &task).await })
             .buffer_unordered(AT_ONCE);

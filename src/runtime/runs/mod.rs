@@ -102,7 +102,7 @@ impl Runtime {
         found.ok_or_else(|| not_found(id))
     }
 
-    /// The same, also of a run that is started in the transaction of a session.
+    /// The run of that identifier, which the transaction of the session may have started.
     async fn find_run_in(
         &self,
         session: &mut Session,

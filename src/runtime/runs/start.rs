@@ -31,6 +31,8 @@ pub struct StartRun {
     pub name: RunName,
     /// None: the latest.
     pub version: Option<Box<str>>,
+    /// What the definition must be; none: anything.
+    pub kind: Option<RunKind>,
     /// JSON.
     pub input: Arc<str>,
     pub key: Option<Box<str>>,
@@ -56,6 +58,7 @@ impl StartRun {
         Self {
             name,
             version: None,
+            kind: None,
             input,
             key: None,
             key_since: 0,
@@ -101,6 +104,18 @@ struct Follows {
     idempotency: Idempotency,
 }
 
+impl Follows {
+    fn kind(&self) -> RunKind {
+        if self.program.saga.is_some() {
+            RunKind::Saga
+        } else if *self.digest == *TICK {
+            RunKind::Manager
+        } else {
+            RunKind::Flo
+        }
+    }
+}
+
 impl Runtime {
     /// Starts a run in the transaction of a session, or finds the one that has its key. It takes
     /// its first step after the commit.
@@ -111,6 +126,7 @@ impl Runtime {
         start: StartRun,
     ) -> Result<RunStarted, Failure> {
         let followed = self.followed(session, &start).await?;
+        check_kind(&start, &followed)?;
         let key = key_of(&start, followed.idempotency)?;
         let ignores_key = key.is_none() && start.key.as_ref().is_some_and(|key| !key.is_empty());
         let mut keys = Vec::new();
@@ -255,7 +271,7 @@ impl Runtime {
             conflicts: session.conflicts(),
             attempt: 0,
             depth: state.run.depth,
-            fresh: std::mem::take(&mut history),
+            uncommitted: std::mem::take(&mut history),
             program: starting.program,
             now: starting.now,
             permits: Vec::new(),
@@ -346,6 +362,18 @@ fn tick(start: &StartRun) -> Result<Follows, Failure> {
         program: Arc::new(program),
         idempotency: Idempotency::Optional,
     })
+}
+
+/// Refuses a definition of another kind than the start asks for.
+fn check_kind(start: &StartRun, followed: &Follows) -> Result<(), Failure> {
+    let found = followed.kind();
+    let Some(asked) = start.kind.filter(|asked| *asked != found) else {
+        return Ok(());
+    };
+    let (name, found, asked) = (&start.name.name, found.noun(), asked.noun());
+    let message =
+        format!("{name} is a {found}, not a {asked}; POST /runs starts definitions of any kind");
+    Err(Failure::new(Code::RunDefinitionNotFound, message).with("name", &**name))
 }
 
 /// The idempotency key that counts for a start.

@@ -72,6 +72,15 @@ impl RunKind {
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == name)
     }
+
+    /// What messages call it.
+    pub(super) const fn noun(self) -> &'static str {
+        match self {
+            Self::Flo => "step workflow",
+            Self::Saga => "saga",
+            Self::Manager => "tick of managers",
+        }
+    }
 }
 
 /// The priority of tasks for which none is given.

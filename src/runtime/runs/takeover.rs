@@ -1,5 +1,5 @@
 //! Runs that another process has driven: those that were at work when the service stopped, and those
-//! of processes that are gone (`KERNEL` §3, owner and lease).
+//! of processes that are gone (`help/design/runs.md` §5.4).
 //!
 //! A run is taken over by an ordinary advance, which compares its position and leaves its state as it
 //! is. The task that is out is then sent again under its id, unless its worker still has the lease.

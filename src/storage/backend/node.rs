@@ -10,12 +10,19 @@ use crate::storage::{
 };
 
 impl Backend {
-    /// Gives this process a number among those that use the database.
+    /// Gives this process a number among those that use the database. Fails if a copy into the
+    /// database has begun: either the copy is seen here, or this process by the copy.
     pub(in crate::storage) async fn enter(&self, entry: &NodeEntry) -> Result<NodeRow, Error> {
         let Kind::Postgres(database) = &self.kind else {
             return Ok(NodeRow::ALONE);
         };
-        Ok(database.enter(entry).await.map_err(postgres::understood)?)
+        let row = database.enter(entry).await.map_err(postgres::understood)?;
+        let unfinished = database.is_unfinished().await;
+        if unfinished.map_err(postgres::understood)? {
+            database.leave(row).await.map_err(postgres::understood)?;
+            return Err(Error::Incomplete);
+        }
+        Ok(row)
     }
 
     /// Puts a node back that was removed because it did not beat for long. False if its name is in

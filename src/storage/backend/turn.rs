@@ -1,4 +1,4 @@
-//! Turns of processes that write to one database (STORAGE.md §13).
+//! Turns of processes that write to one database (`help/design/storage.md` §13).
 
 use std::time::Duration;
 

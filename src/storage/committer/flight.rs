@@ -98,7 +98,7 @@ pub(super) async fn synced(flight: &mut Option<Flight>) -> Result<(), Failure> {
     }
 }
 
-/// Makes a durable batch known: cache, then sequence, then callers (STORAGE.md §3).
+/// Makes a durable batch known: cache, then sequence, then callers (`help/design/storage.md` §3).
 pub(super) fn announce(validated: Validated, storage: &Storage, sweeper: &mut Sweeper) {
     let Validated {
         rows,

@@ -1,4 +1,4 @@
-//! The one task that commits (STORAGE.md §3).
+//! The one task that commits (`help/design/storage.md` §3).
 //!
 //! It takes everything that waits, validates it in arrival order, writes the survivors in one
 //! database transaction, and answers them when that is durable. There is no delay: the batch is

@@ -1,4 +1,5 @@
-//! What the committer does where other processes write to the database, too (STORAGE.md §13).
+//! What the committer does where other processes write to the database, too
+//! (`help/design/storage.md` §13).
 //!
 //! It validates by what it knows as of one commit, and what it writes has to follow that one. If
 //! another process was first, nothing is written: what is new is read, and everything is validated

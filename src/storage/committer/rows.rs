@@ -9,7 +9,7 @@ use crate::entity::{Actor, Position, Sequence};
 use crate::id::{EntityId, Tenant, TransactionId, TransitionName, WorkflowName};
 use crate::storage::{
     Error,
-    draft::{self, Attribution, Committed, Draft, Placed, Published, Write},
+    draft::{self, Attribution, Committed, Draft, Placed, Published, TakenOut, Write},
     memory::agenda::Noted,
     port::{
         ActorRow, Batch, CommitRow, DeltaRow, EntityMove, EntityRow, Folded, Freed, NewDecision,
@@ -67,31 +67,72 @@ impl Rows {
     }
 }
 
+/// What was read for the rows of one unit.
+pub(super) struct Prepared {
+    tenant: TenantRow,
+    by: (ActorRow, Option<ActorRow>),
+    /// Of its writes that have one of their own.
+    attributions: Vec<Option<(ActorRow, Option<ActorRow>)>>,
+    removals: Vec<Removals>,
+    taken_out: TakenOut,
+    run_names: Vec<RunNameRow>,
+}
+
 impl Committer {
+    /// Reads what the rows of one unit need. A unit that is refused leaves no rows in the batch, so
+    /// all that can fail comes before the first of them.
+    pub(super) async fn prepare(
+        &mut self,
+        draft: &Draft,
+        committed: Committed,
+    ) -> Result<Prepared, Error> {
+        let tenant = self.tenant_row(&draft.tenant).await?;
+        let by = self.attribution(tenant, &draft.attribution).await?;
+        let mut attributions = Vec::with_capacity(draft.writes.len());
+        for write in &draft.writes {
+            attributions.push(match &write.attribution {
+                Some(attribution) => Some(self.attribution(tenant, attribution).await?),
+                None => None,
+            });
+        }
+        let removals = self.removals(tenant, draft, committed).await?;
+        let indexes = self.storage.0.indexes.current();
+        let database = &self.storage.0.database;
+        let taken_out = indexes.take_out(&draft.removals, database).await?;
+        let mut run_names = Vec::with_capacity(draft.runs.len());
+        for write in &draft.runs {
+            run_names.push(self.run_name(tenant, &write.name).await?);
+        }
+        Ok(Prepared {
+            tenant,
+            by,
+            attributions,
+            removals,
+            taken_out,
+            run_names,
+        })
+    }
+
     /// Adds the rows of one unit to the batch.
-    pub(super) async fn rows(
+    pub(super) fn add(
         &mut self,
         draft: &Draft,
         first: Position,
         committed: Committed,
+        prepared: Prepared,
         rows: &mut Rows,
-    ) -> Result<TenantRow, Error> {
-        let tenant = self.tenant_row(&draft.tenant).await?;
-        let (author, executor) = self.attribution(tenant, &draft.attribution).await?;
-        let mut versions = Vec::with_capacity(draft.writes.len());
-        for (write, n) in draft.writes.iter().zip(first.0..) {
-            let attribution = match &write.attribution {
-                Some(attribution) => Some(self.attribution(tenant, attribution).await?),
-                None => None,
-            };
-            versions.push((write, n, attribution));
-        }
-        let mut removals = self.removals(tenant, draft, committed).await?;
+    ) -> TenantRow {
+        let Prepared {
+            tenant,
+            by: (author, executor),
+            attributions,
+            mut removals,
+            taken_out,
+            run_names,
+        } = prepared;
         let indexes = self.storage.0.indexes.current();
         let batch = &mut rows.batch;
-        indexes
-            .take_out(&draft.removals, &self.storage.0.database, batch)
-            .await?;
+        taken_out.add_to(batch);
         batch.commits.push(CommitRow {
             seq: committed.sequence.0,
             id: draft.id.uuid(),
@@ -110,7 +151,8 @@ impl Committer {
             });
         }
         let mut written = HashMap::default();
-        for (write, n, attribution) in versions {
+        let writes = draft.writes.iter().zip(attributions);
+        for ((write, attribution), n) in writes.zip(first.0..) {
             let e = self.entity_row(write);
             if !draft.tasks.is_empty() {
                 written.insert(write.image.id, e);
@@ -162,39 +204,10 @@ impl Committer {
         draft::add_message_rows(draft, tenant, committed, batch);
         draft::add_record_rows(&draft.records, tenant, committed, batch);
         let mut keys = task_keys(first);
-        self.runs(tenant, draft, first, &mut keys, rows).await?;
+        draft::add_run_rows(draft, tenant, &run_names, first, batch);
+        add_timers(tenant, draft, &mut keys, rows);
         self.tasks(tenant, draft, &written, &mut keys, rows);
-        Ok(tenant)
-    }
-
-    /// Adds the runs of one unit, with their timers.
-    async fn runs(
-        &mut self,
-        tenant: TenantRow,
-        draft: &Draft,
-        first: Position,
-        keys: &mut RangeFrom<i64>,
-        rows: &mut Rows,
-    ) -> Result<(), Error> {
-        let mut names = Vec::with_capacity(draft.runs.len());
-        for write in &draft.runs {
-            names.push(self.run_name(tenant, &write.name).await?);
-        }
-        draft::add_run_rows(draft, tenant, &names, first, &mut rows.batch);
-        for write in &draft.runs {
-            let Some((due, key)) = write.due.zip(keys.next()) else {
-                continue;
-            };
-            rows.batch.timers.push(RunTimer {
-                k: key,
-                due: due.micros(),
-                t: tenant.0,
-                r: write.id.number(),
-                kind: TaskKind::Run.code(),
-            });
-            rows.noted.push(Noted::of_run(tenant, due, key));
-        }
-        Ok(())
+        tenant
     }
 
     async fn run_name(&mut self, tenant: TenantRow, name: &RunName) -> Result<RunNameRow, Error> {
@@ -318,5 +331,22 @@ impl Committer {
         let row = writer.actor(tenant, actor).await?;
         self.storage.0.names.know_actor(tenant, actor, row);
         Ok(row)
+    }
+}
+
+/// Adds the timers of the runs of one unit.
+fn add_timers(tenant: TenantRow, draft: &Draft, keys: &mut RangeFrom<i64>, rows: &mut Rows) {
+    for write in &draft.runs {
+        let Some((due, key)) = write.due.zip(keys.next()) else {
+            continue;
+        };
+        rows.batch.timers.push(RunTimer {
+            k: key,
+            due: due.micros(),
+            t: tenant.0,
+            r: write.id.number(),
+            kind: TaskKind::Run.code(),
+        });
+        rows.noted.push(Noted::of_run(tenant, due, key));
     }
 }

@@ -11,6 +11,9 @@ use crate::storage::{Storage, backend::Writer, port::OutcomeRow};
 /// How many outcomes are deleted at once.
 const SWEPT_AT_ONCE: i64 = 1_000;
 
+/// The pause until more of what has expired is deleted.
+const BETWEEN_SWEEPS: Duration = Duration::from_millis(10);
+
 /// How long is waited at least, and at most, before outcomes are deleted.
 const SWEEP_PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(10));
 
@@ -55,10 +58,16 @@ impl Sweeper {
 
     pub(super) async fn sweep(&mut self, storage: &Storage, writer: Option<&mut Writer>) {
         let Some(writer) = writer else { return };
-        if let Err(error) = writer.sweep(storage.now(), SWEPT_AT_ONCE).await {
-            warn!(%error, "what has expired could not be deleted; trying again");
-            return self.wait(SWEEP_PAUSE.1);
+        match writer.sweep(storage.now(), SWEPT_AT_ONCE).await {
+            // There may be more: what is stored faster than it is deleted would grow without end.
+            Ok(swept) if swept >= SWEPT_AT_ONCE.unsigned_abs() => {
+                self.due = Some(Instant::now() + BETWEEN_SWEEPS);
+            }
+            Ok(_) => self.plan(storage).await,
+            Err(error) => {
+                warn!(%error, "what has expired could not be deleted; trying again");
+                self.wait(SWEEP_PAUSE.1);
+            }
         }
-        self.plan(storage).await;
     }
 }

@@ -100,24 +100,17 @@ impl Committer {
                         sequence,
                         at: Timestamp::from_micros(at),
                     };
-                    match self
-                        .rows(&submission.draft, first, committed, &mut rows)
-                        .await
-                    {
-                        // No later than this, since what comes after relies on it.
-                        Ok(tenant) => view.widen(&submission.draft).map(|deltas| {
-                            rows.add_deltas(deltas, committed.sequence);
-                            self.publish(
-                                tenant,
-                                &submission.draft,
-                                committed,
-                                &mut view,
-                                &mut rows,
-                            );
-                            (tenant, committed)
-                        }),
-                        Err(error) => Err(error),
-                    }
+                    let draft = &submission.draft;
+                    let prepared = self.prepare(draft, committed).await;
+                    // No later than this, since what comes after relies on it.
+                    let widened = prepared
+                        .and_then(|prepared| view.widen(draft).map(|deltas| (prepared, deltas)));
+                    widened.map(|(prepared, deltas)| {
+                        let tenant = self.add(draft, first, committed, prepared, &mut rows);
+                        rows.add_deltas(deltas, committed.sequence);
+                        self.publish(tenant, draft, committed, &mut view, &mut rows);
+                        (tenant, committed)
+                    })
                 }
                 Err(error) => Err(error),
             };

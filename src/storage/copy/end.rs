@@ -27,7 +27,8 @@ impl End {
         })
     }
 
-    /// A database that is written, and that nobody else has open. It is made and migrated.
+    /// A database that will be written, and that nobody else has open. A file is made if there is
+    /// none.
     pub(super) async fn target(place: &DatabaseLocation) -> Result<Self, CopyError> {
         Ok(match place {
             DatabaseLocation::File(path) => {
@@ -48,7 +49,7 @@ impl End {
         }
     }
 
-    /// How many rows a table has.
+    /// How many rows a table has; 0 if there is no such table.
     pub(super) async fn count(&mut self, table: &Table) -> Result<u64, CopyError> {
         match self {
             Self::Sqlite(end) => end.count(table).await,
@@ -76,11 +77,28 @@ impl End {
         }
     }
 
-    /// Begins a copy into this database: from here on, no service uses it.
+    /// Marks this database as an unfinished copy: from here on, no service starts over it.
     pub(super) async fn begin(&mut self, mark: &CopyMark) -> Result<(), CopyError> {
         match self {
             Self::Sqlite(end) => end.begin(mark).await,
             Self::Postgres(end) => end.begin(mark).await,
+        }
+    }
+
+    /// Takes the mark away from a database into which nothing was copied.
+    pub(super) async fn drop_mark(&mut self) -> Result<(), CopyError> {
+        match self {
+            Self::Sqlite(end) => end.drop_mark().await,
+            Self::Postgres(end) => end.drop_mark().await,
+        }
+    }
+
+    /// Migrates this database, which is marked. Fails if a service started over it just before it
+    /// was marked.
+    pub(super) async fn prepare(&mut self) -> Result<(), CopyError> {
+        match self {
+            Self::Sqlite(end) => end.prepare().await,
+            Self::Postgres(end) => end.prepare().await,
         }
     }
 

@@ -2,7 +2,8 @@
 //! its key; at the end both sides are read again and compared.
 //!
 //! How far it has got is a row of the target, written with each page. So a copy that was
-//! interrupted is resumed, and no service starts over half a database.
+//! interrupted is resumed, and no service starts over half a database. It is there before the target
+//! is migrated, and is removed at the end.
 
 mod encoding;
 mod end;
@@ -43,7 +44,10 @@ pub(super) async fn copy(
     let mut target = End::target(to).await?;
     let newest = source.newest().await?;
     let mut mark = match target.mark().await? {
-        Some(mark) if mark.source == newest => mark,
+        Some(mark) if mark.source == newest => {
+            target.prepare().await?;
+            mark
+        }
         Some(_) => return Err(CopyError::OfAnother),
         None => begin(&mut target, newest).await?,
     };
@@ -83,7 +87,8 @@ pub(super) async fn copy(
     })
 }
 
-/// Begins a copy into a database that has nothing in it.
+/// Begins a copy into a database that has nothing in it. It is marked before anything else in it
+/// is changed, and only if it is empty: no service starts over one with the mark.
 async fn begin(target: &mut End, source: String) -> Result<CopyMark, CopyError> {
     for table in TABLES {
         if target.count(table).await? > 0 {
@@ -97,6 +102,11 @@ async fn begin(target: &mut End, source: String) -> Result<CopyMark, CopyError> 
         written: 0,
     };
     target.begin(&mark).await?;
+    if let Err(error) = target.prepare().await {
+        // If that fails, the copy is one that was interrupted.
+        let _ = target.drop_mark().await;
+        return Err(error);
+    }
     Ok(mark)
 }
 
@@ -198,4 +208,23 @@ async fn digest(
     }
     progress(count);
     Ok((count, hash.finalize().into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_target_that_cannot_be_migrated_keeps_no_mark() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("other.db");
+        let other = rusqlite::Connection::open(&path).expect("opens");
+        other.execute_batch("create table tenant(x)").expect("made");
+        drop(other);
+        let mut target = End::target(&DatabaseLocation::File(path)).await;
+        let target = target.as_mut().expect("opens");
+        let begun = begin(target, "1:".to_owned()).await;
+        begun.expect_err("there is a table of that name");
+        assert_eq!(target.mark().await.expect("reads"), None);
+    }
 }

@@ -112,7 +112,9 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("empty.db");
         let place = DatabaseLocation::File(path.clone());
-        drop(End::target(&place).await.expect("made"));
+        let mut end = End::target(&place).await.expect("made");
+        end.prepare().await.expect("migrated");
+        drop(end);
         let database = rusqlite::Connection::open(&path).expect("opens");
         let text = "select t.name, c.name, c.pk from sqlite_schema t, pragma_table_info(t.name) c \
                     where t.type = 'table' order by t.name, c.cid";

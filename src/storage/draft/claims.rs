@@ -3,7 +3,8 @@
 //! What an entity says in the fields of a key is its claim. Claims are rows of their own, so that
 //! the table, and not the first unit that looked, says what is free. Validating a batch asks once who
 //! holds what its units claim, and continues from there in memory: a unit first frees everything of
-//! the entities that it removes or whose claims it changes, then claims (STORAGE.md §3, step 5).
+//! the entities that it removes or whose claims it changes, then claims (step 5 of
+//! `help/design/storage.md` §3).
 
 use std::collections::{HashMap, HashSet};
 

@@ -2,7 +2,7 @@
 //!
 //! What a document adds belongs to the unit that writes it: it is seen by the unit, undone with
 //! it, and committed with it as a delta. Deltas merge, whatever their order, so they are never a
-//! reason for a conflict between writers (STORAGE.md §3).
+//! reason for a conflict between writers (`help/design/storage.md` §3).
 
 use std::{collections::HashMap, sync::Arc};
 

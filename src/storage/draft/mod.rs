@@ -26,7 +26,7 @@ use crate::workflow::WorkflowSet;
 
 pub(super) use claims::{Claims, Holders, claimed};
 pub(super) use growth::{FOLDED_AT, Growth, Widening, encode_schema};
-pub(super) use keys::KeyChanges;
+pub(super) use keys::{KeyChanges, TakenOut};
 pub(super) use message::{MessageChange, add_message_rows};
 pub use outcome::{Once, StoredOutcome};
 pub(super) use outcome::{Taken, outcome_row, outcome_rows};

@@ -244,7 +244,7 @@ impl Agenda {
         &self,
         now: Reading,
         limit: usize,
-        standing: &HashSet<TaskLine>,
+        paused: &HashSet<TaskLine>,
     ) -> NextTask {
         let mut known = self.lock();
         known.look(now);
@@ -252,7 +252,7 @@ impl Agenda {
         if let Some(page) = known.page(wall) {
             return NextTask::Read(page);
         }
-        let taken = known.take(wall, limit, standing);
+        let taken = known.take(wall, limit, paused);
         if !taken.is_empty() {
             return NextTask::Due(taken);
         }
@@ -360,7 +360,7 @@ impl Known {
         })
     }
 
-    fn take(&mut self, wall: i64, limit: usize, standing: &HashSet<TaskLine>) -> Vec<TaskRef> {
+    fn take(&mut self, wall: i64, limit: usize, paused: &HashSet<TaskLine>) -> Vec<TaskRef> {
         while let Some((_, name)) = self
             .waiting
             .first()
@@ -380,7 +380,7 @@ impl Known {
             let Some(name) = self.ring.pop_front() else {
                 break;
             };
-            if standing.contains(&name) {
+            if paused.contains(&name) {
                 self.ring.push_back(name);
                 passed_by += 1;
                 continue;

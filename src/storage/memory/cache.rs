@@ -1,4 +1,4 @@
-//! The newest versions of entities, in memory (STORAGE.md §4).
+//! The newest versions of entities, in memory (`help/design/storage.md` §4).
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

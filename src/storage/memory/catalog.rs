@@ -8,6 +8,9 @@ use crate::id::ModelKey;
 use crate::model::Schema;
 use crate::storage::port::{Definitions, TenantRow};
 
+/// How many definitions are remembered.
+const KNOWN_MAX: usize = 10_000;
+
 /// The definitions in use. Swapped by the committer, in the order of commits.
 ///
 /// A lock, not a task: read by every request, written when a model changes.
@@ -48,12 +51,18 @@ impl Catalog {
         generation: u64,
     ) {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        if state.generation == generation {
-            state.known.insert(
-                (tenant, definitions.model.key.clone()),
-                Arc::clone(definitions),
-            );
+        if state.generation != generation {
+            return;
         }
+        let name = (tenant, definitions.model.key.clone());
+        // Any other makes room: one that is in use is soon read again.
+        if state.known.len() >= KNOWN_MAX
+            && !state.known.contains_key(&name)
+            && let Some(other) = state.known.keys().next().cloned()
+        {
+            state.known.remove(&other);
+        }
+        state.known.insert(name, Arc::clone(definitions));
     }
 
     /// Swaps the schema of a model that was widened.

@@ -1,4 +1,5 @@
-//! Commit times, and the promise that an instant once read stays as read (STORAGE.md §1).
+//! Commit times, and the promise that an instant once read stays as read
+//! (`help/design/storage.md` §1).
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},

@@ -1,4 +1,5 @@
-//! What is known of work that failed: how often, why, and when it is tried again (KERNEL §4).
+//! What is known of work that failed: how often, why, and when it is tried again
+//! (`help/design/runs.md` §9.1).
 //!
 //! Each is a record, so that a restart continues the count. All of them are kept in memory, as there
 //! are few: looking for one costs nothing. What ends the work, or lets it move on, removes its record

@@ -31,14 +31,14 @@ impl Definitions {
         !self.model.unique_keys.is_empty()
     }
 
-    /// The same, with more in the schema.
+    /// A copy with a schema that is extended by `delta`.
     #[must_use]
     pub fn with(&self, delta: &Schema) -> Arc<Self> {
         let schema = Schema::clone(&self.model.schema).merge(delta.clone());
         self.with_schema(Arc::new(schema), self.deltas)
     }
 
-    /// The same with another schema, which is stored as so many deltas.
+    /// A copy with another schema, which is stored as so many deltas.
     pub(in crate::storage) fn with_schema(&self, schema: Arc<Schema>, deltas: usize) -> Arc<Self> {
         let mut grown = self.clone();
         grown.model.schema = schema;

@@ -78,7 +78,7 @@ impl Failure {
         self.cause
     }
 
-    /// The same, with another cause if what failed says so.
+    /// Replaces the cause if the error of the driver shows another one.
     pub(in crate::storage) fn understood<E: StdError + 'static>(
         self,
         cause: impl FnOnce(&E) -> Option<Cause>,

@@ -1,4 +1,5 @@
-//! Search indexes as a database has them, and what is looked for in them (STORAGE.md §6).
+//! Search indexes as a database has them, and what is looked for in them
+//! (`help/design/storage.md` §6).
 
 use std::sync::{
     Arc,

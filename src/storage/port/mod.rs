@@ -6,7 +6,7 @@
 //! whatever validates, caches, commits or follows does not know which database there is.
 //!
 //! `SQLite` has one writer, so what it knows of the newest commit is final. To `PostgreSQL` other
-//! processes write as well (STORAGE.md §13):
+//! processes write as well (`help/design/storage.md` §13):
 //!
 //! - [`Batch`] says which commit it follows. If someone else was first, nothing of it is written,
 //!   what is new is read, and the batch is validated again.

@@ -120,7 +120,7 @@ pub struct RunsWanted {
 pub(in crate::storage) struct OldRunsWanted {
     /// Those that ended before this time.
     pub(in crate::storage) before: Timestamp,
-    /// The same of those that something else still needs.
+    /// Of those that something else still needs, the ones that ended before this time.
     pub(in crate::storage) needed_before: Timestamp,
     /// Those that ended earlier were looked at.
     pub(in crate::storage) since: Timestamp,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream::BoxStream};
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Row as _};
-use sqlx_postgres::{PgArguments, PgConnection, PgRow};
+use sqlx_postgres::{PgArguments, PgConnection, PgExecutor, PgRow};
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
@@ -43,14 +43,21 @@ const FIRST: &[Value] = &[Value::Integer(0)];
 pub(in crate::storage) struct CopyEnd(PgConnection);
 
 /// Whether a copy into this database has not been finished.
-pub(super) async fn is_unfinished(connection: &mut PgConnection) -> Result<bool, sqlx::Error> {
-    sqlx::query_scalar(EXISTS).fetch_one(connection).await
+pub(super) async fn is_unfinished(connection: impl PgExecutor<'_>) -> Result<bool, sqlx::Error> {
+    exists("copying", connection).await
+}
+
+/// Whether there is a table of that name.
+async fn exists(table: &str, connection: impl PgExecutor<'_>) -> Result<bool, sqlx::Error> {
+    let query = sqlx::query_scalar(EXISTS).bind(table);
+    query.fetch_one(connection).await
 }
 
 impl CopyEnd {
     /// A database that is only read. Until the end, nobody commits.
     pub(in crate::storage) async fn source(server: &Server) -> Result<Self, CopyError> {
-        let mut source = Self::open(server, Migrate::No).await?;
+        let mut source = Self::open(server).await?;
+        source.bring_up_to_date(Migrate::No).await?;
         if source.mark().await?.is_some() {
             return Err(CopyError::Unfinished);
         }
@@ -58,21 +65,42 @@ impl CopyEnd {
         Ok(source)
     }
 
-    /// A database that is written.
+    /// A database that will be written.
     pub(in crate::storage) async fn target(server: &Server) -> Result<Self, CopyError> {
-        Self::open(server, Migrate::Yes).await
+        Self::open(server).await
     }
 
-    async fn open(server: &Server, migrate: Migrate) -> Result<Self, CopyError> {
+    /// A database that no service uses.
+    async fn open(server: &Server) -> Result<Self, CopyError> {
         let servers = Servers::parse(&server.url).map_err(cannot_be_used)?;
         let (_, mut connection) = servers.connect().await.map_err(cannot_be_used)?;
         connection.execute(SESSION).await?;
         wait_until_unused(&mut connection, LIVE).await?;
-        let migrated = bring_up_to_date(&mut connection, migrate).await;
+        let mut end = Self(connection);
+        end.wait_for_nodes().await?;
+        Ok(end)
+    }
+
+    /// Fails if a service has entered the list of nodes and beats: a pooler may hide it from the
+    /// list of connections.
+    async fn wait_for_nodes(&mut self) -> Result<(), CopyError> {
+        if exists("node", &mut self.0).await? {
+            wait_until_unused(&mut self.0, NODES).await?;
+        }
+        Ok(())
+    }
+
+    async fn bring_up_to_date(&mut self, migrate: Migrate) -> Result<(), CopyError> {
+        let migrated = bring_up_to_date(&mut self.0, migrate).await;
         migrated.map_err(cannot_be_used)?;
-        // What a pooler hides from the list of connections.
-        wait_until_unused(&mut connection, NODES).await?;
-        Ok(Self(connection))
+        Ok(())
+    }
+
+    /// Migrates a database that is marked. A service looks for the mark after it has entered the
+    /// list of nodes: either it sees the mark, or it is seen here.
+    pub(in crate::storage) async fn prepare(&mut self) -> Result<(), CopyError> {
+        self.wait_for_nodes().await?;
+        self.bring_up_to_date(Migrate::Yes).await
     }
 
     pub(in crate::storage) async fn newest(&mut self) -> Result<String, CopyError> {
@@ -83,6 +111,9 @@ impl CopyEnd {
     }
 
     pub(in crate::storage) async fn count(&mut self, table: &Table) -> Result<u64, CopyError> {
+        if !exists(table.name, &mut self.0).await? {
+            return Ok(0);
+        }
         let is_chain = is_chain(table);
         let first = if is_chain { " where seq > 0" } else { "" };
         let text = format!("select count(*) from \"{}\"{first}", table.name);
@@ -137,6 +168,12 @@ impl CopyEnd {
             .execute(&mut *transaction)
             .await?;
         transaction.commit().await?;
+        Ok(())
+    }
+
+    /// Removes the mark.
+    pub(in crate::storage) async fn drop_mark(&mut self) -> Result<(), CopyError> {
+        self.0.execute(DROP).await?;
         Ok(())
     }
 

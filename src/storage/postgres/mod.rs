@@ -2,8 +2,8 @@
 //!
 //! Statements live in `sql/`. Commits are a chain: each batch says which commit it follows, and is
 //! written only if that one is the newest, so any number of processes may write to one database
-//! (STORAGE.md §13). What is reported of the newest commit may be old when it is used; that a batch
-//! still fits is what makes it right.
+//! (`help/design/storage.md` §13). What is reported of the newest commit may be old when it is
+//! used; that a batch still fits is what makes it right.
 
 mod batch;
 mod copying;
@@ -48,7 +48,7 @@ use tokio::sync::watch;
 use tracing::warn;
 
 use super::{
-    port::{Durability, Failure, Migrate, Newest, OpenError, Server, Settings},
+    port::{Durability, Error, Failure, Migrate, Newest, OpenError, Server, Settings},
     rows::migrator,
 };
 
@@ -110,7 +110,7 @@ impl Postgres {
         let mut said = String::new();
         let options = loop {
             let trouble = match prepare(&servers, settings.migrate).await {
-                Ok(options) => break options,
+                Ok((options, _)) => break options,
                 Err(trouble) => trouble,
             };
             if begun.elapsed() + PAUSE >= server.patience {
@@ -141,11 +141,16 @@ impl Postgres {
         self.reads.options().get_max_connections()
     }
 
-    /// Brings a database up to date without opening it for use.
-    pub(super) async fn migrate(server: &Server) -> Result<(), OpenError> {
+    /// Brings a database up to date without opening it for use; how many migrations that took.
+    pub(super) async fn migrate(server: &Server) -> Result<usize, OpenError> {
         let servers = Servers::parse(&server.url)?;
-        prepare(&servers, Migrate::Yes).await?;
-        Ok(())
+        let (_, migrations) = prepare(&servers, Migrate::Yes).await?;
+        Ok(migrations)
+    }
+
+    /// Whether a copy into this database has not been finished.
+    pub(super) async fn is_unfinished(&self) -> Result<bool, Error> {
+        Ok(copying::is_unfinished(&self.reads).await?)
     }
 
     /// The one connection that writes; there is one.
@@ -195,25 +200,33 @@ impl Since {
     }
 }
 
-/// Finds the server that takes writes, and brings the database up to date.
-async fn prepare(servers: &Servers, migrate: Migrate) -> Result<PgConnectOptions, Trouble> {
+/// Finds the server that takes writes, and brings the database up to date; how many migrations that
+/// took.
+async fn prepare(
+    servers: &Servers,
+    migrate: Migrate,
+) -> Result<(PgConnectOptions, usize), Trouble> {
     let (options, mut connection) = servers.connect().await?;
     let prepared = whole(&mut connection, migrate).await;
     let _ = connection.close().await;
-    prepared.map(|()| options)
+    prepared.map(|migrations| (options, migrations))
 }
 
-/// Brings the database up to date, unless it is a part of another one.
-async fn whole(connection: &mut PgConnection, migrate: Migrate) -> Result<(), Trouble> {
-    bring_up_to_date(connection, migrate).await?;
-    if copying::is_unfinished(connection).await? {
+/// Brings the database up to date, unless it is a part of another one. A copy that begins meanwhile
+/// is noticed when this process enters the list of nodes.
+async fn whole(connection: &mut PgConnection, migrate: Migrate) -> Result<usize, Trouble> {
+    if copying::is_unfinished(&mut *connection).await? {
         return Err(Trouble::Incomplete);
     }
-    Ok(())
+    bring_up_to_date(connection, migrate).await
 }
 
-/// Forward only, one process at a time; a database that is newer than this program is refused.
-async fn bring_up_to_date(connection: &mut PgConnection, migrate: Migrate) -> Result<(), Trouble> {
+/// Forward only, one process at a time; a database that is newer than this program is refused. How
+/// many migrations it took.
+async fn bring_up_to_date(
+    connection: &mut PgConnection,
+    migrate: Migrate,
+) -> Result<usize, Trouble> {
     let is_made: bool = sqlx::query_scalar(MIGRATIONS_MADE)
         .fetch_one(&mut *connection)
         .await?;
@@ -228,11 +241,15 @@ async fn bring_up_to_date(connection: &mut PgConnection, migrate: Migrate) -> Re
     if applied.iter().any(|done| Some(done.version) > newest) {
         return Err(Trouble::Newer);
     }
-    if applied.len() == MIGRATIONS.iter().count() {
-        return Ok(());
+    let all = MIGRATIONS.iter().count();
+    if applied.len() == all {
+        return Ok(0);
     }
     match migrate {
-        Migrate::Yes => Ok(MIGRATIONS.run(connection).await?),
+        Migrate::Yes => {
+            MIGRATIONS.run(connection).await?;
+            Ok(all - applied.len())
+        }
         Migrate::No => Err(Trouble::NotMigrated),
     }
 }

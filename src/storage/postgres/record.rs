@@ -67,7 +67,7 @@ impl Postgres {
         Ok(rows.into_iter().map(record).collect())
     }
 
-    /// The same without their bodies, of those whose names begin alike.
+    /// Records of a kind in a namespace whose names begin alike, without their bodies.
     pub(in crate::storage) async fn record_heads(
         &self,
         page: RecordHeadPage<'_>,

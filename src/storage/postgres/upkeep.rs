@@ -143,7 +143,7 @@ async fn forget(
         Upkeep::ForgetRuns { runs, .. } => {
             let list = numbers(runs);
             let mut rows = 0;
-            // The keys first: which they are, the runs say.
+            // The runs last: the others are found by them.
             for text in [
                 RUN_FORGET_KEYS,
                 RUN_FORGET_AWAITED,

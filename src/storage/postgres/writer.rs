@@ -294,13 +294,13 @@ impl Writer {
         &mut self,
         now: Timestamp,
         limit: i64,
-    ) -> Result<(), Error> {
-        sqlx::query(OUTCOME_SWEEP)
+    ) -> Result<u64, Error> {
+        let swept = sqlx::query(OUTCOME_SWEEP)
             .bind(now.micros())
             .bind(limit)
             .execute(self.connection().await?)
             .await?;
-        Ok(())
+        Ok(swept.rows_affected())
     }
 }
 

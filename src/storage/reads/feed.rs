@@ -1,4 +1,4 @@
-//! The feed: every version in the order of commits, once (STORAGE.md §8).
+//! The feed: every version in the order of commits, once (`help/design/storage.md` §8).
 //!
 //! A reader knows how far it has come, and nothing else is kept for it. What it has missed it
 //! reads from the table, a page at a time; what is committed while it waits it finds in a ring of

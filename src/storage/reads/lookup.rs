@@ -11,7 +11,7 @@ use crate::storage::{
 };
 
 /// How many positions may have been taken since a snapshot for its searches to use indexes: what
-/// has changed since is looked at again (STORAGE.md §2).
+/// has changed since is looked at again (`help/design/storage.md` §6).
 const CHANGES_MAX: i64 = 100_000;
 
 impl Storage {

@@ -209,7 +209,8 @@ impl Snapshot {
         self.storage.once_durable(page).await
     }
 
-    /// The same, of those that come after an id, as they were then.
+    /// The ids of a page of the entities that come after an id, and where their versions stand, as
+    /// of the sequence of the snapshot.
     pub async fn page(
         &self,
         definitions: &Definitions,
@@ -287,6 +288,13 @@ pub struct Scan {
 }
 
 impl Scan {
+    /// Leaves out everything up to an id.
+    #[must_use]
+    pub const fn after(mut self, id: Option<EntityId>) -> Self {
+        self.after = id;
+        self
+    }
+
     /// The next entities; none at the end. A part may be empty although more follow.
     pub async fn next(&mut self) -> Result<Option<Vec<Version>>, Error> {
         let Some(tenant) = self.snapshot.tenant.filter(|_| !self.done) else {

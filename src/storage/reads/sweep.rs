@@ -63,9 +63,14 @@ impl Sweep {
 }
 
 impl Snapshot {
-    /// Walks the entities of a model in the order of their ids; `lifecycle` says whether more is
-    /// to be known of them than their documents.
-    pub fn sweep(&self, definitions: &Definitions, lifecycle: bool) -> Sweep {
+    /// Walks the entities of a model that come after an id, in the order of their ids; `lifecycle`
+    /// says whether more is to be known of them than their documents.
+    pub fn sweep(
+        &self,
+        definitions: &Definitions,
+        lifecycle: bool,
+        after: Option<EntityId>,
+    ) -> Sweep {
         let mut sweep = Sweep {
             snapshot: self.clone(),
             model: definitions.row,
@@ -74,7 +79,7 @@ impl Snapshot {
             reached: None,
         };
         if self.tenant.is_some() {
-            sweep.next = Some(sweep.read(None));
+            sweep.next = Some(sweep.read(after));
         }
         sweep
     }

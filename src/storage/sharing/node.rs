@@ -1,4 +1,4 @@
-//! The processes that use one database (STORAGE.md §13).
+//! The processes that use one database (`help/design/storage.md` §13).
 //!
 //! Each enters the table of nodes when it starts, and beats once a second by the clock of the
 //! server. That only spares work: whether a node counts as live is never a question of
@@ -137,6 +137,12 @@ impl Storage {
             live.push(alone(*row, entry));
         }
         live
+    }
+
+    /// A node as it was at the last beat of this one, live or not. Does not wait, and costs no read.
+    pub fn known_node(&self, row: NodeRow) -> Option<Node> {
+        let (nodes, _) = self.0.nodes.known();
+        nodes.iter().find(|node| node.row == row).cloned()
     }
 
     /// All nodes there are, with their members, as the database has them now. Of a database that is

@@ -69,7 +69,7 @@ impl Storage {
                 storage.0.pulses.want();
             }
         });
-        let pulse = Heart {
+        let pulse = PulseLoop {
             storage: self.clone(),
             pulser,
             is_well: true,
@@ -200,7 +200,7 @@ impl Drop for KeepPulse {
     clippy::struct_excessive_bools,
     reason = "each is about something else"
 )]
-struct Heart {
+struct PulseLoop {
     storage: Storage,
     pulser: Pulser,
     /// Whether the last one was answered.
@@ -216,7 +216,7 @@ struct Heart {
     forgets_all: bool,
 }
 
-impl Heart {
+impl PulseLoop {
     async fn run(mut self) {
         let storage = self.storage.clone();
         let pulses = &storage.0.pulses;

@@ -1,4 +1,5 @@
-//! Tasks that are done by one of the processes that use one database (STORAGE.md §13).
+//! Tasks that are done by one of the processes that use one database
+//! (`help/design/storage.md` §13).
 //!
 //! Before a task is done it is taken in the table, so that no two processes do it at once. That only
 //! spares work: if two did, the commit of one would not fit. A process that is gone keeps nothing:
@@ -41,7 +42,8 @@ impl Storage {
         at.is_none_or(|at| at == self.node())
     }
 
-    /// The same for work that has a name.
+    /// Whether this process does a piece of work, given by its name, that exactly one of several is
+    /// to do.
     pub fn has_share_of(&self, name: &[&str]) -> bool {
         self.has_share(shares::number(name))
     }

@@ -43,6 +43,7 @@ nothing! {
     found(ModelRow, &[Probe], i64) -> Vec<(EntityId, Position)>;
     found_as_of(ModelRow, &[Probe], Sequence, i64) -> Vec<(EntityId, Position)>;
     job(TenantRow, JobId) -> Option<Job>;
+    pending_jobs(TenantRow, i64) -> i64;
     jobs_to_run(JobRow, i64) -> Vec<(JobRow, TenantRow)>;
     job_plan(JobRow) -> Option<StoredJob>;
     expired_jobs(Timestamp, i64) -> Vec<JobRow>;

@@ -166,13 +166,15 @@ impl State {
         }
     }
 
-    pub(in crate::storage) fn sweep(&mut self, now: Timestamp, limit: i64) {
+    pub(in crate::storage) fn sweep(&mut self, now: Timestamp, limit: i64) -> u64 {
+        let before = self.outcomes.len();
         let mut left = limit;
         self.outcomes.retain(|_, row| {
             let goes = left > 0 && row.expires <= now.micros();
             left -= i64::from(goes);
             !goes
         });
+        (before - self.outcomes.len()) as u64
     }
 
     /// Upkeep, of which it knows only that of identities: it has neither indexes nor jobs.

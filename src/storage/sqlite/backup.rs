@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use sqlx::{ConnectOptions as _, Connection as _, migrate::MigrateError};
+use sqlx::{ConnectOptions as _, Connection as _, Executor as _, migrate::MigrateError};
 use sqlx_sqlite::{SqliteConnectOptions, SqliteConnection};
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -24,6 +24,7 @@ const INTO: &str = include_str!("sql/copy_into.sql");
 const BYTES: &str = include_str!("sql/copy_bytes.sql");
 const IS_OURS: &str = include_str!("sql/copy_is_ours.sql");
 const SKIP: &str = include_str!("sql/copy_skip.sql");
+const CHECKPOINT_TRUNCATE: &str = include_str!("sql/checkpoint_truncate.sql");
 const NEWEST: &str = include_str!("sql/commit_newest.sql");
 
 /// How many positions are left out after a copy was put back. Commits after the copy are lost, and
@@ -88,7 +89,12 @@ pub(in crate::storage) async fn restore(
     copied.map_err(|error| naming(to, error))?;
     let newest = prepare(&partial.0, from, now).await;
     let newest = newest.map_err(|error| naming(to, error))?;
+    // A crash between the two renames would leave the old database without what is only in its log.
+    // One that cannot be used any more keeps its log.
+    let _ = copy_log_back(to).await;
     let kept = put_aside(to, now)?;
+    // Before the copy is there, no log of another database is.
+    sync_folder_of(to)?;
     Ok((placed(&partial.0, to, newest)?, kept))
 }
 
@@ -289,6 +295,17 @@ pub(super) fn not_migrated(copy: &Path, error: MigrateError) -> CopyError {
     }
 }
 
+/// Copies the log of a database back into it; the log is removed with the connection.
+async fn copy_log_back(database: &Path) -> Result<(), sqlx::Error> {
+    let mut connection = SqliteConnectOptions::new()
+        .filename(database)
+        .disable_statement_logging()
+        .connect()
+        .await?;
+    connection.execute(CHECKPOINT_TRUNCATE).await?;
+    connection.close().await
+}
+
 /// Gives the database that is there another name, with its log: beside another database, `SQLite`
 /// would take that log for its own.
 fn put_aside(database: &Path, now: Timestamp) -> io::Result<Option<PathBuf>> {
@@ -307,11 +324,17 @@ fn placed(partial: &Path, to: &Path, newest: Newest) -> Result<Copied, CopyError
     let copy = fs::File::open(partial)?;
     copy.sync_all()?;
     fs::rename(partial, to)?;
-    let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty());
-    fs::File::open(folder.unwrap_or_else(|| Path::new(".")))?.sync_all()?;
+    sync_folder_of(to)?;
     Ok(Copied {
         bytes: copy.metadata()?.len(),
         sequence: newest.sequence,
         at: newest.at,
     })
+}
+
+fn sync_folder_of(file: &Path) -> io::Result<()> {
+    let folder = file
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    fs::File::open(folder.unwrap_or_else(|| Path::new(".")))?.sync_all()
 }

@@ -2,7 +2,10 @@
 //!
 //! The texts of statements are made from the list of tables.
 
-use std::{fs::File, path::Path};
+use std::{
+    fs::File,
+    path::{Path, PathBuf},
+};
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream::BoxStream};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Row as _, migrate::Migrate as _};
@@ -27,13 +30,23 @@ const TOGETHER: usize = 100;
 
 /// A database that is open for a copy, and locked.
 pub(in crate::storage) struct CopyEnd {
+    path: PathBuf,
     connection: SqliteConnection,
     _lock: Option<File>,
 }
 
 /// Whether a copy into this database has not been finished.
 pub(super) async fn is_unfinished(connection: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
-    sqlx::query_scalar(EXISTS).fetch_one(connection).await
+    exists("copying", connection).await
+}
+
+/// Whether there is a table of that name.
+async fn exists(
+    table: &'static str,
+    connection: &mut SqliteConnection,
+) -> Result<bool, sqlx::Error> {
+    let query = sqlx::query_scalar(EXISTS).bind(table);
+    query.fetch_one(connection).await
 }
 
 impl CopyEnd {
@@ -44,11 +57,11 @@ impl CopyEnd {
         }
         let place = DatabaseLocation::File(path.to_owned());
         let lock = lock(&place)?;
-        make_file(&place)?;
         let mut connection = backup::read_only(path).connect().await?;
         backup::check_is_ours(path, &mut connection).await?;
         check_version(path, &mut connection).await?;
         let mut source = Self {
+            path: path.to_owned(),
             connection,
             _lock: lock,
         };
@@ -58,10 +71,12 @@ impl CopyEnd {
         Ok(source)
     }
 
-    /// A database that is written; it is made if there is none.
+    /// A database that will be written; its file is made if there is none.
     pub(in crate::storage) async fn target(path: &Path) -> Result<Self, CopyError> {
-        let lock = lock(&DatabaseLocation::File(path.to_owned()))?;
-        let mut connection = SqliteConnectOptions::new()
+        let place = DatabaseLocation::File(path.to_owned());
+        let lock = lock(&place)?;
+        make_file(&place)?;
+        let connection = SqliteConnectOptions::new()
             .filename(path)
             .create_if_missing(true)
             .journal_mode(SqliteJournalMode::Wal)
@@ -71,12 +86,17 @@ impl CopyEnd {
             .connect()
             .await
             .map_err(|error| backup::unreadable(path, error))?;
-        let migrated = MIGRATIONS.run(&mut connection).await;
-        migrated.map_err(|error| backup::not_migrated(path, error))?;
         Ok(Self {
+            path: path.to_owned(),
             connection,
             _lock: lock,
         })
+    }
+
+    /// Migrates a database that is marked.
+    pub(in crate::storage) async fn prepare(&mut self) -> Result<(), CopyError> {
+        let migrated = MIGRATIONS.run(&mut self.connection).await;
+        migrated.map_err(|error| backup::not_migrated(&self.path, error))
     }
 
     pub(in crate::storage) async fn newest(&mut self) -> Result<String, CopyError> {
@@ -88,6 +108,9 @@ impl CopyEnd {
     }
 
     pub(in crate::storage) async fn count(&mut self, table: &Table) -> Result<u64, CopyError> {
+        if !exists(table.name, &mut self.connection).await? {
+            return Ok(0);
+        }
         let text = format!("select count(*) from \"{}\"", table.name);
         let count: i64 = sqlx::query_scalar(AssertSqlSafe(text))
             .fetch_one(&mut self.connection)
@@ -143,6 +166,12 @@ impl CopyEnd {
         Ok(())
     }
 
+    /// Removes the mark.
+    pub(in crate::storage) async fn drop_mark(&mut self) -> Result<(), CopyError> {
+        sqlx::query(DROP).execute(&mut self.connection).await?;
+        Ok(())
+    }
+
     pub(in crate::storage) async fn write(
         &mut self,
         table: &Table,
@@ -175,7 +204,7 @@ impl CopyEnd {
 
     /// The file alone is the database afterwards.
     pub(in crate::storage) async fn finish(mut self) -> Result<(), CopyError> {
-        sqlx::query(DROP).execute(&mut self.connection).await?;
+        self.drop_mark().await?;
         self.connection.close().await?;
         Ok(())
     }

@@ -19,6 +19,7 @@ const JOB_EXPIRED: &str = include_str!("sql/job_expired.sql");
 const JOB_FINISH: &str = include_str!("sql/job_finish.sql");
 const JOB_GET: &str = include_str!("sql/job_get.sql");
 const JOB_HITS: &str = include_str!("sql/job_hits.sql");
+const JOB_PENDING: &str = include_str!("sql/job_pending.sql");
 const JOB_PLAN: &str = include_str!("sql/job_plan.sql");
 const JOB_PUT: &str = include_str!("sql/job_put.sql");
 const JOB_WAITING: &str = include_str!("sql/job_waiting.sql");
@@ -126,6 +127,20 @@ impl Sqlite {
             .fetch_optional(&self.reads)
             .await?;
         row.map(Job::try_from).transpose()
+    }
+
+    /// How many jobs of a tenant wait or run, counted up to a number.
+    pub(in crate::storage) async fn pending_jobs(
+        &self,
+        tenant: TenantRow,
+        at_most: i64,
+    ) -> Result<i64, Error> {
+        let count = sqlx::query_scalar(JOB_PENDING)
+            .bind(tenant.0)
+            .bind(at_most)
+            .fetch_one(&self.reads)
+            .await?;
+        Ok(count)
     }
 
     /// The next jobs that are to be run, and whose they are.

@@ -1,7 +1,7 @@
 //! `SQLite`: one file in WAL mode, one connection that writes, a few that read.
 //!
 //! Statements live in `sql/`. What sqlx does to `SQLite` costs a thread hop per text, so a batch is
-//! one text (`LIMITS.md` (c), STORAGE.md §3).
+//! one text (`help/design/limits.md` (c), `help/design/storage.md` §3).
 //! A bound limit is written `+?`. Of a bare one the planner takes the value, and so `SQLite` prepares
 //! the statement again each time it is bound: a third of what a small search cost (measured).
 
@@ -80,7 +80,8 @@ const MODE: u32 = 0o600;
 const READERS: u32 = 4;
 
 /// Pages of the log after which the writer itself copies it back, if nobody has before: fewer and
-/// longer pauses than the default, 96 k against 73 k rows per second (STORAGE.md §5).
+/// longer pauses than the default, 96 k against 73 k rows per second
+/// (`help/design/storage.md` §5).
 const CHECKPOINT_PAGES: u32 = 8_000;
 
 /// Statements a connection keeps prepared. Those of batches are large, and few.
@@ -116,10 +117,10 @@ impl Sqlite {
                 // The first connection makes the file, and its journal mode stays with it.
                 let mut first = options.connect().await?;
                 damaged = look_for_damage(&options, settings.start_check).await?;
-                bring_up_to_date(&mut first, settings.migrate).await?;
                 if copying::is_unfinished(&mut first).await? {
                     return Err(OpenError::Incomplete);
                 }
+                bring_up_to_date(&mut first, settings.migrate).await?;
                 let placed = Placement::of(path)?;
                 first.close().await?;
                 // From here on, a file that is not there was taken away.
@@ -155,14 +156,16 @@ impl Sqlite {
         Ok((database, newest))
     }
 
-    pub(super) async fn migrate(settings: &Settings) -> Result<(), OpenError> {
+    /// Brings a database up to date without opening it for use; how many migrations that took.
+    pub(super) async fn migrate(settings: &Settings) -> Result<usize, OpenError> {
         check_header(&settings.place)?;
         let _lock = lock(&settings.place)?;
         make_file(&settings.place)?;
         let mut connection = options(settings).connect().await?;
+        let applied = applied(&mut connection).await?;
         MIGRATIONS.run(&mut connection).await?;
         connection.close().await?;
-        Ok(())
+        Ok(MIGRATIONS.iter().count() - applied)
     }
 
     /// How many connections there are for reads.
@@ -363,21 +366,17 @@ async fn bring_up_to_date(
 ) -> Result<(), OpenError> {
     match migrate {
         Migrate::Yes => Ok(MIGRATIONS.run(connection).await?),
-        Migrate::No => {
-            use sqlx::migrate::Migrate as _;
-            connection
-                .ensure_migrations_table(&MIGRATIONS.table_name)
-                .await?;
-            let applied = connection
-                .list_applied_migrations(&MIGRATIONS.table_name)
-                .await?;
-            if applied.len() == MIGRATIONS.iter().count() {
-                Ok(())
-            } else {
-                Err(OpenError::NotMigrated)
-            }
-        }
+        Migrate::No if applied(connection).await? == MIGRATIONS.iter().count() => Ok(()),
+        Migrate::No => Err(OpenError::NotMigrated),
     }
+}
+
+/// How many migrations the database has had.
+async fn applied(connection: &mut SqliteConnection) -> Result<usize, OpenError> {
+    use sqlx::migrate::Migrate as _;
+    let table = &MIGRATIONS.table_name;
+    connection.ensure_migrations_table(table).await?;
+    Ok(connection.list_applied_migrations(table).await?.len())
 }
 
 #[cfg(test)]

@@ -114,7 +114,7 @@ impl Upkeep {
             Self::ForgetRuns { runs, .. } => {
                 let list = json_list(runs.iter().map(|run| run.number()));
                 let mut rows = 0;
-                // The keys first: which they are, the runs say.
+                // The runs last: the others are found by them.
                 for text in [
                     RUN_FORGET_KEYS,
                     RUN_FORGET_AWAITED,

@@ -220,8 +220,8 @@ impl Writer {
     }
 
     /// Throws the connection away and makes what is in the log durable again: after a failed sync
-    /// nothing else proves that it is (STORAGE.md §3). It fails while the files are not in their
-    /// places, and while there is no room.
+    /// nothing else proves that it is (`help/design/storage.md` §3). It fails while the files are
+    /// not in their places, and while there is no room.
     pub(in crate::storage) async fn reopen(&mut self) -> Result<(), Failure> {
         let path = if let Held::Own {
             connection, log, ..
@@ -338,14 +338,14 @@ impl Writer {
         &mut self,
         now: Timestamp,
         limit: i64,
-    ) -> Result<(), Error> {
+    ) -> Result<u64, Error> {
         let mut borrowed = self.held.borrow().await?;
-        sqlx::query(OUTCOME_SWEEP)
+        let swept = sqlx::query(OUTCOME_SWEEP)
             .bind(now.micros())
             .bind(limit)
             .execute(borrowed.connection())
             .await?;
-        Ok(())
+        Ok(swept.rows_affected())
     }
 }
 

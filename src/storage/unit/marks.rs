@@ -1,10 +1,11 @@
 //! Savepoints in a unit of work.
 
-use super::UnitOfWork;
+use super::{Changed, UnitOfWork};
 
 /// A place in a unit's work to come back to.
 #[derive(Debug)]
 pub struct Mark {
+    bytes: usize,
     undo: usize,
     decisions: usize,
     tasks: usize,
@@ -22,6 +23,7 @@ impl UnitOfWork {
     pub fn mark(&mut self) -> Mark {
         self.marks += 1;
         Mark {
+            bytes: self.bytes,
             undo: self.undo.len(),
             decisions: self.decisions.len(),
             tasks: self.tasks.len(),
@@ -43,6 +45,7 @@ impl UnitOfWork {
                 None => self.changes.remove(&id),
             };
         }
+        self.bytes = mark.bytes;
         self.decisions.truncate(mark.decisions);
         self.tasks.truncate(mark.tasks);
         self.runs.roll_back_to(mark.runs);
@@ -58,7 +61,12 @@ impl UnitOfWork {
     pub fn release(&mut self, _mark: Mark) {
         self.marks -= 1;
         if self.marks == 0 {
-            self.undo.clear();
+            // Images that later ones have replaced were kept, and counted, until now.
+            for (_, before) in self.undo.drain(..) {
+                if let Some(Changed::Saved(replaced)) = before {
+                    self.bytes -= replaced.bytes();
+                }
+            }
             self.runs.forget_marks();
         }
     }

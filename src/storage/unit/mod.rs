@@ -1,5 +1,5 @@
 //! A unit of work: what one request reads and writes, until it commits or is dropped
-//! (STORAGE.md §2).
+//! (`help/design/storage.md` §2).
 
 mod commit;
 mod marks;
@@ -94,7 +94,7 @@ enum Changed {
 
 #[derive(Debug, Clone)]
 struct Saved {
-    /// The how-manieth save this was.
+    /// Its place in the order of saves.
     order: usize,
     image: Image,
     definitions: Arc<Definitions>,
@@ -103,6 +103,12 @@ struct Saved {
     before: Option<Json>,
     runs: Vec<RunRecord>,
     attribution: Option<Attribution>,
+}
+
+impl Saved {
+    fn bytes(&self) -> usize {
+        self.image.document.as_str().len() + WRITE_BYTES
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -126,7 +132,7 @@ impl Storage {
         self.unit_of(TransactionId::fresh(), tenant, attribution)
     }
 
-    /// The same, of a transaction whose identifier is given.
+    /// Opens a unit for one tenant, of a transaction whose identifier is given.
     pub fn unit_of(
         &self,
         id: TransactionId,
@@ -368,7 +374,6 @@ impl UnitOfWork {
 
     fn save(&mut self, mut saved: Saved) -> Result<(), Error> {
         let id = saved.image.id;
-        let size = |saved: &Saved| saved.image.document.as_str().len() + WRITE_BYTES;
         // A later image of the same unit replaces the earlier one; its decisions add up.
         if let Some(Changed::Saved(earlier)) = self.changes.get(&id) {
             saved.order = earlier.order;
@@ -376,10 +381,10 @@ impl UnitOfWork {
             saved.before.clone_from(&earlier.before);
             saved.runs.splice(0..0, earlier.runs.iter().cloned());
             if self.marks == 0 {
-                self.bytes -= size(earlier);
+                self.bytes -= earlier.bytes();
             }
         }
-        self.bytes += size(&saved);
+        self.bytes += saved.bytes();
         self.refuse_excess()?;
         self.saves += 1;
         self.change(id, Changed::Saved(Box::new(saved)));

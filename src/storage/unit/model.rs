@@ -21,7 +21,7 @@ impl Storage {
             .await
     }
 
-    /// The same, with what is to be answered to a repeat.
+    /// Changes a model in a unit of its own, and stores what is to be answered to a repeat.
     pub async fn change_model_once(
         &self,
         tenant: &Tenant,

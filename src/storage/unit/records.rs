@@ -70,7 +70,7 @@ impl Storage {
         Ok(found.into_iter().map(Arc::new).collect())
     }
 
-    /// The same without their bodies, of those whose names begin alike.
+    /// Records of a kind in a namespace whose names begin with `prefix`, without their bodies.
     pub async fn record_heads(
         &self,
         tenant: &Tenant,

@@ -92,9 +92,9 @@ impl UnitOfWork {
         self.add_publication(topic, events, None)
     }
 
-    /// The same, with the sequences as they are if nobody else publishes to the topic before the
-    /// commit; if somebody does, that fails with a conflict. The unit has not published to the
-    /// topic before.
+    /// Adds events to a topic, and returns the sequences that they will have. If somebody else
+    /// publishes to the topic before the commit, the commit fails with a conflict. The unit must
+    /// not have published to the topic before.
     pub async fn publish_next(
         &mut self,
         topic: TopicKey,

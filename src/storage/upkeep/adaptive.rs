@@ -1,5 +1,5 @@
 //! Indexes that nobody declared: what searches would have gained by one is counted, what pays is
-//! made, and what no search uses any more is dropped (DESIGN decision 6).
+//! made, and what no search uses any more is dropped (`help/topics/indexes.md`).
 //!
 //! What is weighed is entities looked at. A path has to have cost as many of them in vain as would
 //! pay for filling its index, beyond what the writes of the model would cost to maintain it. All
@@ -85,7 +85,7 @@ async fn adapt(storage: Storage) {
     let pause = (unused / 8).clamp(LOOK_MIN, LOOK_MAX);
     loop {
         let done = match look_after(&storage).await {
-            Ok(()) => heed(&storage).await,
+            Ok(()) => consider(&storage).await,
             failed => failed,
         };
         match done {
@@ -142,7 +142,7 @@ async fn drop_one(storage: &Storage, index: &Index, why: &str) -> Result<(), Err
 
 /// Makes the indexes that are worth it: one wish of each model at a time, since those that the
 /// same searches have may be served by the same index.
-async fn heed(storage: &Storage) -> Result<(), Error> {
+async fn consider(storage: &Storage) -> Result<(), Error> {
     let wishes = &storage.0.missed;
     if wishes.used() != UsedIndexes::Adaptive {
         return Ok(());

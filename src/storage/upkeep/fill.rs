@@ -1,5 +1,5 @@
 //! Fills indexes with what was there before them, and empties those that are dropped, a few
-//! hundred rows at a time (STORAGE.md §6).
+//! hundred rows at a time (`help/design/storage.md` §6).
 //!
 //! A part is read without the committer, and written by it between two batches: no write waits
 //! longer than for one of them, so parts are smaller where writing them takes longer.

@@ -9,7 +9,7 @@ use crate::clock::Timestamp;
 use crate::id::{RunId, Tenant};
 use crate::storage::{
     Error, Storage,
-    port::{OldRunsWanted, Upkeep},
+    port::{OldRun, OldRunsWanted, Upkeep},
 };
 
 /// How many runs, and how many rows of their histories, are removed at once.
@@ -43,7 +43,7 @@ impl Storage {
     }
 
     /// Removes those that ended first since a time, which moves on to the last of them; how many
-    /// rows that were.
+    /// rows that were, or 0 if the next ones are to wait.
     pub(in crate::storage) async fn forget_some_runs(
         &self,
         age: Duration,
@@ -59,7 +59,25 @@ impl Storage {
         let Some(last) = old.last() else {
             return Ok(0);
         };
+        let has_moved = last.ended > *since;
         *since = last.ended;
+        match self.forget_all(&old).await {
+            Err(Error::NotCommitted) => {}
+            removed => return removed,
+        }
+        // The database rejects one of them, which must not keep the others, nor those that follow.
+        let mut rows = u64::from(has_moved);
+        for one in &old {
+            match self.forget_all(std::slice::from_ref(one)).await {
+                Err(Error::NotCommitted) => warn!(run = %one.run, "an ended run stays"),
+                removed => rows += removed?,
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Removes these runs in one transaction, after their histories; how many rows that were.
+    async fn forget_all(&self, old: &[OldRun]) -> Result<u64, Error> {
         let runs: Vec<RunId> = old.iter().map(|old| old.run).collect();
         let tenants: HashMap<RunId, &Tenant> =
             old.iter().map(|old| (old.run, &old.tenant)).collect();

@@ -1,7 +1,7 @@
 //! Three nodes on one database under load, while nodes are killed and frozen, connections are lost
 //! around commits, and the database itself crashes: nothing that was acknowledged is lost, nothing
-//! is done twice, and the feeds of all nodes are the same (STORAGE.md §13). The topic `contributing`
-//! has the command of the long form.
+//! is done twice, and the feeds of all nodes are the same (`help/design/storage.md` §13). The topic
+//! `contributing` has the command of the long form.
 
 mod fault;
 mod feed;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use serde_json::{Value, json};
 
 use super::{LIVE, becomes, node, node_with, timed};
@@ -137,4 +138,33 @@ async fn a_process_that_was_away_for_many_commits_catches_up() {
     create(&here, &model, json!({"n": 3})).await;
     let ready = Rest::new(nodes[0].admin).get("/readyz").await;
     assert_eq!(ready.status, 200);
+}
+
+#[tokio::test]
+async fn a_repeat_that_comes_at_the_same_time_is_answered_like_the_first() {
+    let (_database, nodes) = two(&[]).await;
+    let connections = [nodes[0].connect().await, nodes[1].connect().await];
+    for round in 0..12 {
+        let (path, key) = (format!("/{round}.json"), format!("key-{round}"));
+        let asked = json!({"path": path, "content": {"n": round}, "ifMatch": ""});
+        let attributes = [("idempotencykey", key.as_str())];
+        let puts = (0..6).map(|place| {
+            let connection = &connections[place % 2];
+            connection.call_with("FilePutRequest", asked.clone(), &attributes)
+        });
+        for answer in join_all(puts).await {
+            assert_eq!(answer["success"], true, "{answer}");
+        }
+        let deletions = (0..6).map(|place| {
+            let attributes = [("idempotencykey", path.as_str())];
+            let (connection, asked) = (&connections[place % 2], json!({"path": path}));
+            async move {
+                let answer = connection.call_with("FileDeleteRequest", asked, &attributes);
+                answer.await
+            }
+        });
+        for answer in join_all(deletions).await {
+            assert_eq!(answer["success"], true, "{answer}");
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! Committed changes.
 
-use super::{Resumable, newest, resuming};
+use super::{Resumable, following, newest};
 use crate::{Answers, Client, Model, Result, api::EntityChangesSubscribeRequest};
 
 /// A committed change of an entity.
@@ -60,7 +60,7 @@ pub(crate) fn changes(client: Client, what: Changes) -> Answers<Change> {
     request.model = what.model;
     request.states = (!what.states.is_empty()).then_some(what.states);
     request.from_sequence = what.after;
-    resuming(client, Source { request })
+    following(client, Source { request })
 }
 
 impl Resumable for Source {

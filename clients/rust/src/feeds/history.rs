@@ -1,6 +1,6 @@
 //! The history of runs.
 
-use super::{Resumable, newest, resuming};
+use super::{Resumable, following, newest};
 use crate::{
     Answers, Client, Result,
     api::{RunHistoryEvent, RunHistorySubscribeRequest},
@@ -13,7 +13,7 @@ struct OneRun {
 }
 
 pub(crate) fn run(client: Client, run_id: String, after: i64) -> Answers<RunHistoryEvent> {
-    resuming(client, OneRun { run_id, after })
+    following(client, OneRun { run_id, after })
 }
 
 impl Resumable for OneRun {
@@ -53,7 +53,7 @@ struct Runs {
 }
 
 pub(crate) fn all_runs(client: Client, what: AllRuns) -> Answers<RunHistoryEvent> {
-    resuming(client, Runs { what })
+    following(client, Runs { what })
 }
 
 impl Resumable for Runs {

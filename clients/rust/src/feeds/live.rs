@@ -1,6 +1,6 @@
 //! What satisfies a condition, and how that changes.
 
-use super::{Change, Resumable, resuming};
+use super::{Change, Resumable, following};
 use crate::{
     Answers, Client, Entity, Error, Model, Result,
     api::{Condition, EntitySearchSubscribeAnswer, EntitySearchSubscribeRequest},
@@ -54,7 +54,7 @@ struct Source {
 
 pub(crate) fn live_search(client: Client, what: Live) -> Answers<Match> {
     let request = what.request;
-    resuming(
+    following(
         client,
         Source {
             request,

@@ -3,7 +3,10 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use interlock_client::{
     Client, Code, ConnectOptions, ErrorKind, Json,
-    api::{AccountGetRequest, Condition, EntitySearchRequest},
+    api::{
+        AccountGetRequest, Condition, DataFormat, EntityCreateCollectionRequest,
+        EntitySearchRequest, NewEntity,
+    },
 };
 use serde_json::{Value, json};
 
@@ -92,6 +95,29 @@ async fn many_requests_run_side_by_side() {
         .await
         .expect("a list");
     assert_eq!(listed.len(), 300);
+}
+
+/// Pages found by their number would have moved by what was deleted.
+#[tokio::test]
+async fn everything_that_is_listed_can_be_deleted_meanwhile() {
+    let server = Server::start().await;
+    let client = server.client("deleted").await;
+    make_parcels(&client, None).await;
+    let document: Json = json!({"sku": "A"}).into();
+    let parcels = (0..1001).map(|_| NewEntity::new(document.clone(), parcel()));
+    let request = EntityCreateCollectionRequest::new(DataFormat::Json, parcels);
+    let created = client.entity_create_collection(&request).await;
+    created.expect("parcels");
+    let mut listed = client.entities().list(parcel());
+    let mut deleted = 0;
+    while let Some(entity) = listed.next().await {
+        let deleting = client.entities().delete(entity.expect("a parcel").id);
+        deleting.await.expect("a deletion");
+        deleted += 1;
+    }
+    assert_eq!(deleted, 1001);
+    let rest = client.entities().list(parcel()).all().await;
+    assert_eq!(rest.expect("a list"), []);
 }
 
 #[tokio::test]

@@ -1,13 +1,14 @@
 use std::{
     collections::VecDeque,
+    fmt::Debug,
     sync::{Arc, Mutex},
     time::Duration,
 };
 
 use futures_util::future::BoxFuture;
 use interlock_client::{
-    Changes, Client, ClientCredentials, ConnectOptions, ErrorKind, Live, Match, Member, Result,
-    Task, TokenSource,
+    AllRuns, Answers, Changes, Client, ClientCredentials, ConnectOptions, Error, ErrorKind, Live,
+    Match, Member, Result, Task, TokenSource,
     api::{
         AccountGetRequest, ActionRegisterRequest, ClientCreateRequest, ClientDeleteRequest,
         Condition, EntityChangeEventChange as Found, RunDefinitionCreateRequest,
@@ -92,6 +93,33 @@ impl TokenSource for Successors {
             true
         })
     }
+}
+
+#[tokio::test]
+async fn a_feed_of_a_server_that_is_not_there_fails() {
+    let alone = ConnectOptions::new("127.0.0.1:1").connect_timeout(Duration::from_millis(200));
+    let client = Client::new(alone).expect("a client");
+    let (entities, runs) = (client.entities(), client.runs());
+    let all = Condition::all();
+    let live = Live::new(parcel(), all).after(0);
+    let failures = [
+        failure_of(entities.follow(Changes::new().after(0))).await,
+        failure_of(entities.follow(Changes::new())).await,
+        failure_of(entities.follow_search(live)).await,
+        failure_of(runs.follow("run-1", 0)).await,
+        failure_of(runs.follow_all(AllRuns::new().after(0))).await,
+        failure_of(runs.follow_all(AllRuns::new())).await,
+    ];
+    for failure in failures {
+        assert_eq!(failure.kind(), ErrorKind::ConnectionLost, "{failure}");
+        assert!(failure.is_retryable(), "{failure}");
+    }
+}
+
+/// The failure that a feed begins with.
+async fn failure_of<T: Debug + Send + 'static>(mut feed: Answers<T>) -> Error {
+    let first = timeout(PATIENCE, feed.next()).await.expect("it ends");
+    first.expect("a failure").expect_err("there is no server")
 }
 
 #[tokio::test]

@@ -123,11 +123,11 @@ fn tenants_take_turns_and_one_that_stands_stops_nobody() {
     let due: Vec<_> = due.iter().map(|task| (task.line.0, task.key.0)).collect();
     assert_eq!(due, turns);
     desk.commit(B, 5, 1_004);
-    let standing = HashSet::from([A]);
-    let due = desk.agenda.next(desk.read(), 9, &standing);
+    let paused = HashSet::from([A]);
+    let due = desk.agenda.next(desk.read(), 9, &paused);
     let (line, key) = (B, TaskKey(1_004));
     assert_eq!(due, NextTask::Due(vec![TaskRef { line, key }]));
-    let due = desk.agenda.next(desk.read(), 9, &standing);
+    let due = desk.agenda.next(desk.read(), 9, &paused);
     assert_eq!(due, NextTask::Nothing, "until it moves again");
     assert_eq!(desk.all_due().len(), 996);
 }

@@ -1,1 +1,1 @@
-select to_regclass('copying') is not null
+select to_regclass(quote_ident($1::text)) is not null

@@ -21,6 +21,9 @@ interface Asker {
     /** Sends a request with an endless answer. */
     EventSource listen(CloudEvent request) throws InterruptedException;
 
+    /** Waits until the server can be reached, for the connect timeout at most. */
+    void connect() throws InterruptedException;
+
     /** Waits before something is tried again. */
     void pause(Duration delay) throws InterruptedException;
 
@@ -48,6 +51,11 @@ interface Asker {
         @Override
         public EventSource listen(CloudEvent request) throws InterruptedException {
             return connection.listen(request);
+        }
+
+        @Override
+        public void connect() throws InterruptedException {
+            connection.connect();
         }
 
         @Override
@@ -94,6 +102,10 @@ interface Asker {
             throw new Failure(ClientCodes.NOT_SUPPORTED,
                     "an endless answer cannot be part of a transaction; use a client", false).exception();
         }
+
+        /** The stream is open, or has ended for good. */
+        @Override
+        public void connect() {}
 
         @Override
         public void pause(Duration delay) {

@@ -5,13 +5,13 @@ import interlock.client.api.Condition;
 import interlock.client.api.DataFormat;
 import interlock.client.api.EntityCreateRequest;
 import interlock.client.api.EntityDeleteRequest;
-import interlock.client.api.EntityGetAllRequest;
 import interlock.client.api.EntityGetRequest;
 import interlock.client.api.EntityResponse;
 import interlock.client.api.EntitySearchRequest;
 import interlock.client.api.EntityTransactionResponse;
 import interlock.client.api.EntityTransitionRequest;
 import interlock.client.api.EntityUpdateRequest;
+import interlock.client.api.LimitExceeded;
 import interlock.client.api.ModelSpec;
 import interlock.client.api.NewEntity;
 import interlock.client.api.Operations;
@@ -90,7 +90,10 @@ public final class Entities {
         operations.entityDelete(EntityDeleteRequest.builder().entityId(entityId).build(), options);
     }
 
-    /** Reads all entities of a model, page by page. */
+    /**
+     * Reads all entities of a model, page by page, in the order of their ids. An entity that is there all
+     * the time comes once, whatever is written or deleted meanwhile.
+     */
     public Answers<Entity> list(ModelSpec model) {
         return new Listing(model);
     }
@@ -112,11 +115,14 @@ public final class Entities {
         return new SearchAnswers(requester.asker(), operations, request);
     }
 
-    /** Pages, one after the other. */
+    /**
+     * Pages, one after the other. Each is asked for by the last id of the one before: pages that are found by
+     * their number move when an entity of an earlier one is deleted.
+     */
     private final class Listing extends Answers<Entity> {
 
         private final ModelSpec model;
-        private long page;
+        private String last = "";
         private int count;
         private @Nullable Answers<EntityResponse> current;
         private volatile boolean isClosed;
@@ -130,16 +136,16 @@ public final class Entities {
             while (!isClosed) {
                 Answers<EntityResponse> reading = current;
                 if (reading == null) {
-                    reading = operations.entityGetAll(
-                            EntityGetAllRequest.builder().model(model).pageNumber(page).pageSize(PAGE_SIZE).build());
+                    reading = operations.entitySearch(following());
                     current = reading;
-                    page++;
                     count = 0;
                 }
                 EntityResponse next = reading.next();
                 if (next != null) {
                     count++;
-                    return Entity.of(next.payload());
+                    Entity entity = Entity.of(next.payload());
+                    last = entity.id();
+                    return entity;
                 }
                 if (count < PAGE_SIZE) {
                     return null;
@@ -147,6 +153,14 @@ public final class Entities {
                 current = null;
             }
             return null;
+        }
+
+        private EntitySearchRequest following() {
+            Condition isLater = Condition.builder().type(Condition.Type.LIFECYCLE).field(Condition.Field.ID)
+                    .operatorType(Condition.OperatorType.GREATER_THAN).value(Json.of(last)).build();
+            // In a transaction, it has seen what it lists.
+            return EntitySearchRequest.builder().model(model).condition(isLater).limit(PAGE_SIZE)
+                    .limitExceeded(LimitExceeded.TRUNCATE).trackingRead(true).build();
         }
 
         @Override

@@ -97,7 +97,7 @@ public final class Feeds {
         private @Nullable Long after;
 
         ChangeAnswers(Changes what) {
-            super(requester.asker());
+            super(requester.asker(), true);
             this.what = what;
             this.after = what.after;
         }
@@ -128,7 +128,7 @@ public final class Feeds {
         private boolean hasBegun;
 
         LiveAnswers(LiveSearch what) {
-            super(requester.asker());
+            super(requester.asker(), true);
             this.what = what;
             this.after = what.after;
         }
@@ -170,7 +170,7 @@ public final class Feeds {
         private long after;
 
         RunAnswers(String runId, long after) {
-            super(requester.asker());
+            super(requester.asker(), true);
             this.runId = runId;
             this.after = after;
         }
@@ -205,7 +205,7 @@ public final class Feeds {
         private @Nullable Long after;
 
         AllRunsAnswers(@Nullable String namespace, @Nullable String definition, @Nullable Long after) {
-            super(requester.asker());
+            super(requester.asker(), true);
             this.namespace = namespace;
             this.definition = definition;
             this.after = after;

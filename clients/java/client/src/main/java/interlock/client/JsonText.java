@@ -22,12 +22,15 @@ import com.fasterxml.jackson.databind.SerializationFeature;
 import com.fasterxml.jackson.databind.SerializerProvider;
 import com.fasterxml.jackson.databind.cfg.JsonNodeFeature;
 import com.fasterxml.jackson.databind.json.JsonMapper;
+import com.fasterxml.jackson.databind.module.SimpleModule;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.fasterxml.jackson.datatype.jsr310.JavaTimeModule;
 import java.io.IOException;
 import java.io.StringWriter;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Future;
 import org.jspecify.annotations.Nullable;
 
 /** How JSON is read and written: no number passes through a binary float. */
@@ -56,11 +59,12 @@ final class JsonText {
     private JsonText() {}
 
     private static JsonMapper.Builder settings(JsonMapper.Builder builder) {
-        return builder.addModule(new JavaTimeModule())
+        return builder.addModule(new JavaTimeModule()).addModule(new SimpleModule()
+                        .addSerializer(Future.class, new Refusing<>())
+                        .addSerializer(CompletionStage.class, new Refusing<>()))
                 .enable(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS)
                 .disable(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES)
                 .disable(SerializationFeature.WRITE_DATES_AS_TIMESTAMPS)
-                .disable(SerializationFeature.FAIL_ON_EMPTY_BEANS)
                 .disable(JsonNodeFeature.STRIP_TRAILING_BIGDECIMAL_ZEROES);
     }
 
@@ -189,6 +193,15 @@ final class JsonText {
 
     static String shortened(String text) {
         return text.length() <= 80 ? text : text.substring(0, 80) + "…";
+    }
+
+    /** Refuses what has its result later: its members say only whether it has it. */
+    private static final class Refusing<T> extends JsonSerializer<T> {
+
+        @Override
+        public void serialize(T value, JsonGenerator generator, SerializerProvider provider) throws IOException {
+            provider.reportMappingProblem("a %s has no JSON form; wait for its result", value.getClass().getSimpleName());
+        }
     }
 
     /** Writes the text of a value. */

@@ -14,14 +14,18 @@ abstract class ResumingAnswers<S, T> extends Answers<T> {
 
     private final Asker asker;
     private Duration delay = Connection.DELAY_FIRST;
+    /** Whether a server that cannot be reached is an interruption. */
+    private boolean isReached;
     private boolean isOver;
     /** The thread that opens the answer, or waits until it may do so again; guarded by this. */
     private @Nullable Thread opening;
     private volatile boolean isClosed;
     private volatile @Nullable Answers<S> current;
 
-    ResumingAnswers(Asker asker) {
+    /** With {@code hasToReach}, it fails if the server cannot be reached at first: its address may be wrong. */
+    ResumingAnswers(Asker asker, boolean hasToReach) {
         this.asker = asker;
+        this.isReached = !hasToReach;
     }
 
     /** Sends the request, for what comes after the position. */
@@ -65,7 +69,7 @@ abstract class ResumingAnswers<S, T> extends Answers<T> {
                 if (isClosed) {
                     break;
                 }
-                if (isFinal(e) || !isPassing(e)) {
+                if (!isReached || isFinal(e) || !isPassing(e)) {
                     isOver = true;
                     throw e;
                 }
@@ -96,6 +100,10 @@ abstract class ResumingAnswers<S, T> extends Answers<T> {
         }
         Answers<S> made;
         try {
+            if (!isReached) {
+                asker.connect();
+                isReached = true;
+            }
             made = open();
         } finally {
             end();

@@ -19,7 +19,7 @@ final class SearchAnswers extends ResumingAnswers<EntityResponse, Entity> {
     private int attempts;
 
     SearchAnswers(Asker asker, Operations operations, EntitySearchRequest request) {
-        super(asker);
+        super(asker, false);
         this.operations = operations;
         this.request = request;
     }

@@ -13,9 +13,12 @@ import interlock.client.api.AccountGetRequest;
 import interlock.client.api.ClientCreateRequest;
 import interlock.client.api.ClientCreateResponse;
 import interlock.client.api.ClientDeleteRequest;
+import interlock.client.api.DataFormat;
 import interlock.client.api.EntityChangeEvent;
+import interlock.client.api.EntityCreateCollectionRequest;
 import interlock.client.api.EntityGetRequest;
 import interlock.client.api.ErrorCodes;
+import interlock.client.api.NewEntity;
 import interlock.client.api.TaskAwaitRequest;
 import interlock.client.api.WorkerRegisterRequest;
 import interlock.client.testing.TestServer;
@@ -24,6 +27,7 @@ import java.net.URI;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.Deque;
 import java.util.Iterator;
 import java.util.List;
@@ -111,6 +115,26 @@ class ClientTest {
         assertEquals(500, all.stream().map(one -> one.join().entityId()).distinct().count());
         try (Answers<Entity> listed = client.entities().list(PARCEL)) {
             assertEquals(500, listed.stream().count());
+        }
+    }
+
+    /** Pages found by their number would have moved by what was deleted. */
+    @Test
+    void everythingThatIsListedCanBeDeletedMeanwhile() {
+        Parcels.prepare(client);
+        NewEntity parcel = new NewEntity(Json.of(Map.of("sku", "A")), PARCEL);
+        client.operations().entityCreateCollection(EntityCreateCollectionRequest.builder().dataFormat(DataFormat.JSON)
+                .payloads(Collections.nCopies(1001, parcel)).build());
+        int deleted = 0;
+        try (Answers<Entity> listed = client.entities().list(PARCEL)) {
+            for (Entity entity : listed) {
+                client.entities().delete(entity.id());
+                deleted++;
+            }
+        }
+        assertEquals(1001, deleted);
+        try (Answers<Entity> listed = client.entities().list(PARCEL)) {
+            assertEquals(0, listed.stream().count());
         }
     }
 

@@ -16,6 +16,7 @@ import interlock.client.testing.TestServer;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
@@ -102,6 +103,21 @@ class FeedsTest {
             assertEquals(0, counted.get(20, TimeUnit.SECONDS));
             try (Answers<EntityChangeEvent> refused = client.feeds().changes(Changes.all().after(-1))) {
                 assertThrows(InvalidRequestException.class, () -> refused.iterator().hasNext());
+            }
+        }
+    }
+
+    @Test
+    void aFeedOfAServerThatIsNotThereFails() {
+        try (InterlockClient alone = InterlockClient.builder("127.0.0.1:1").connectTimeout(Duration.ofMillis(200)).build()) {
+            Condition any = Condition.builder().type(Condition.Type.GROUP).operator(Condition.Operator.AND)
+                    .conditions(List.of()).build();
+            Feeds feeds = alone.feeds();
+            for (Answers<?> feed : List.of(feeds.changes(Changes.all().after(0)), feeds.changes(Changes.all()),
+                    feeds.search(LiveSearch.of(PARCEL, any)), feeds.run("run-1", 0), feeds.runs(null, null, 0L),
+                    feeds.runs(null, null, null))) {
+                ConnectionLostException lost = assertThrows(ConnectionLostException.class, () -> feed.iterator().hasNext());
+                assertTrue(lost.reason().startsWith("no answer from 127.0.0.1:1 within 200 ms"), lost.reason());
             }
         }
     }

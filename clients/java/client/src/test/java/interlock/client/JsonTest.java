@@ -11,6 +11,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import interlock.client.api.AccountGetRequest;
 import interlock.client.api.DataFormat;
 import interlock.client.api.EntityCreateRequest;
 import interlock.client.api.ModelSpec;
@@ -20,6 +21,8 @@ import java.nio.charset.StandardCharsets;
 import java.time.Instant;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.FutureTask;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
@@ -146,6 +149,31 @@ class JsonTest {
         }
         assertEquals("a\ufffdb\ufffd", Texts.bounded("a\ud800b\udc00", 20));
         assertEquals("short", Texts.bounded("short", 5));
+    }
+
+    /** What it has is not visible to Jackson. */
+    static final class Hidden {
+        private final BigDecimal total = BigDecimal.ONE;
+    }
+
+    static Stream<Object> formless() {
+        return Stream.of(new Hidden(), new Object(), List.of(new Hidden()), CompletableFuture.completedFuture(Map.of("n", 1)),
+                Map.of("n", CompletableFuture.completedFuture(3)), Map.of("n", new CompletableFuture<>().minimalCompletionStage()),
+                Map.of("n", new FutureTask<>(() -> 3)));
+    }
+
+    @ParameterizedTest
+    @MethodSource("formless")
+    void whatWouldBeWrittenWithoutItsContentsIsNoJson(Object value) {
+        assertThrows(IllegalArgumentException.class, () -> Json.of(value));
+        assertThrows(IllegalArgumentException.class, () -> JsonText.object(value, "a document"));
+        assertThrows(IllegalArgumentException.class, () -> JsonText.write(Map.of("data", value)));
+    }
+
+    @Test
+    void aRequestMayHaveNoMembers() {
+        assertEquals("{}", JsonText.write(new AccountGetRequest()));
+        assertEquals("{}", Json.of(new AccountGetRequest()).text());
     }
 
     @Test
