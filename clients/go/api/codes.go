@@ -148,7 +148,7 @@ const (
 	CodeRunFinished Code = "RUN_FINISHED"
 	// CodeRunNotFound means: there is no such run, or it belongs to another tenant.
 	CodeRunNotFound Code = "RUN_NOT_FOUND"
-	// CodeRunDefinitionNotFound means: the definition does not exist in this namespace, not in this version, or belongs to another tenant; create it first.
+	// CodeRunDefinitionNotFound means: the definition does not exist in this namespace, not in this version, is of another kind than the start asks for, or belongs to another tenant; create it first.
 	CodeRunDefinitionNotFound Code = "RUN_DEFINITION_NOT_FOUND"
 	// CodeStorageDamaged means: the requested data is on a damaged page of the database; the operator must restore a backup, see the log.
 	CodeStorageDamaged Code = "STORAGE_DAMAGED"
@@ -275,7 +275,7 @@ var codes = map[Code]codeInfo{
 	CodeRunExists:                        {meaning: "another run has the `runId`; choose another, or leave it out", status: 409, retryable: false},
 	CodeRunFinished:                      {meaning: "the run has ended, with the status in `properties.status`; nothing changes it any more", status: 409, retryable: false},
 	CodeRunNotFound:                      {meaning: "there is no such run, or it belongs to another tenant", status: 404, retryable: false},
-	CodeRunDefinitionNotFound:            {meaning: "the definition does not exist in this namespace, not in this version, or belongs to another tenant; create it first", status: 404, retryable: false},
+	CodeRunDefinitionNotFound:            {meaning: "the definition does not exist in this namespace, not in this version, is of another kind than the start asks for, or belongs to another tenant; create it first", status: 404, retryable: false},
 	CodeStorageDamaged:                   {meaning: "the requested data is on a damaged page of the database; the operator must restore a backup, see the log", status: 500, retryable: false},
 	CodeStorageUnavailable:               {meaning: "the storage is unavailable; retry later, and see the log", status: 503, retryable: true},
 	CodeTaskLeaseLost:                    {meaning: "the worker no longer has the task: its lease has ended, and the task goes to another worker; stop working on it", status: 409, retryable: false},

@@ -1458,7 +1458,7 @@ type EntityModelValidateRequest struct {
 type EntityModelValidateResponse struct {
 	// How many there are.
 	ErrorCount int64 `json:"errorCount"`
-	// The first thousand.
+	// The first thousand, or fewer if their paths are long.
 	Errors []Violation `json:"errors"`
 	// The id of the request's event.
 	ID      string `json:"id"`
@@ -3496,6 +3496,8 @@ type RunStartRequest struct {
 	IdempotencyKey string `json:"idempotencyKey,omitempty"`
 	// Any JSON, at most 1 MiB; `{}` if absent.
 	Input JSON `json:"input,omitempty"`
+	// `flo`, `saga` or `manager`: a definition of another kind is not started. Any kind if absent.
+	Kind string `json:"kind,omitempty"`
 	// `default` if absent.
 	Namespace string `json:"namespace,omitempty"`
 	// The identifier of the run, if the caller chooses it.

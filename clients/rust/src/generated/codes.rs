@@ -145,8 +145,8 @@ crate::error::codes! {
     RunFinished = "RUN_FINISHED", 409, false, "the run has ended, with the status in `properties.status`; nothing changes it any more";
     /// There is no such run, or it belongs to another tenant.
     RunNotFound = "RUN_NOT_FOUND", 404, false, "there is no such run, or it belongs to another tenant";
-    /// The definition does not exist in this namespace, not in this version, or belongs to another tenant; create it first.
-    RunDefinitionNotFound = "RUN_DEFINITION_NOT_FOUND", 404, false, "the definition does not exist in this namespace, not in this version, or belongs to another tenant; create it first";
+    /// The definition does not exist in this namespace, not in this version, is of another kind than the start asks for, or belongs to another tenant; create it first.
+    RunDefinitionNotFound = "RUN_DEFINITION_NOT_FOUND", 404, false, "the definition does not exist in this namespace, not in this version, is of another kind than the start asks for, or belongs to another tenant; create it first";
     /// The requested data is on a damaged page of the database; the operator must restore a backup, see the log.
     StorageDamaged = "STORAGE_DAMAGED", 500, false, "the requested data is on a damaged page of the database; the operator must restore a backup, see the log";
     /// The storage is unavailable; retry later, and see the log.

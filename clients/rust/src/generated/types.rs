@@ -3568,7 +3568,7 @@ impl EntityModelValidateRequest {
 pub struct EntityModelValidateResponse {
     /// How many there are.
     pub error_count: i64,
-    /// The first thousand.
+    /// The first thousand, or fewer if their paths are long.
     pub errors: Vec<Violation>,
     /// The id of the request's event.
     pub id: String,
@@ -9144,6 +9144,9 @@ pub struct RunStartRequest {
     /// Any JSON, at most 1 MiB; `{}` if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<Json>,
+    /// `flo`, `saga` or `manager`: a definition of another kind is not started. Any kind if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
     /// `default` if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
@@ -9165,6 +9168,7 @@ impl RunStartRequest {
             definition: definition.into(),
             idempotency_key: None,
             input: None,
+            kind: None,
             namespace: None,
             run_id: None,
             version: None,
@@ -9185,6 +9189,14 @@ impl RunStartRequest {
     #[must_use]
     pub fn input(mut self, input: impl Into<Json>) -> Self {
         self.input = Some(input.into());
+        self
+    }
+
+    /// Sets `kind`:
+    /// `flo`, `saga` or `manager`: a definition of another kind is not started. Any kind if absent.
+    #[must_use]
+    pub fn kind(mut self, kind: impl Into<String>) -> Self {
+        self.kind = Some(kind.into());
         self
     }
 

@@ -62,7 +62,7 @@ export const ERROR_CODES = {
   POLYMORPHIC_SLOT: { status: 400, retryable: false, meaning: "a value is an object, a list or a scalar where the model has another of these; no change level permits that" },
   PRECONDITION_REQUIRED: { status: 428, retryable: false, meaning: "a patch requires `If-Match` with the transaction it is based on, or `*`" },
   RUN_DEFINITION_DISABLED: { status: 409, retryable: false, meaning: "the definition, or this version of it, is disabled; enable it first" },
-  RUN_DEFINITION_NOT_FOUND: { status: 404, retryable: false, meaning: "the definition does not exist in this namespace, not in this version, or belongs to another tenant; create it first" },
+  RUN_DEFINITION_NOT_FOUND: { status: 404, retryable: false, meaning: "the definition does not exist in this namespace, not in this version, is of another kind than the start asks for, or belongs to another tenant; create it first" },
   RUN_EXISTS: { status: 409, retryable: false, meaning: "another run has the `runId`; choose another, or leave it out" },
   RUN_FINISHED: { status: 409, retryable: false, meaning: "the run has ended, with the status in `properties.status`; nothing changes it any more" },
   RUN_NOT_FOUND: { status: 404, retryable: false, meaning: "there is no such run, or it belongs to another tenant" },

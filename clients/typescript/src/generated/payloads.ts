@@ -1216,7 +1216,7 @@ export interface EntityModelValidateRequest {
 export interface EntityModelValidateResponse {
   /** How many there are. */
   errorCount: number;
-  /** The first thousand. */
+  /** The first thousand, or fewer if their paths are long. */
   errors: Violation[];
   /** The id of the request's event. */
   id: string;
@@ -3234,6 +3234,8 @@ export interface RunStartRequest {
   idempotencyKey?: string | null;
   /** Any JSON, at most 1 MiB; `{}` if absent. */
   input?: JsonInput;
+  /** `flo`, `saga` or `manager`: a definition of another kind is not started. Any kind if absent. */
+  kind?: string | null;
   /** `default` if absent. */
   namespace?: string | null;
   /** The identifier of the run, if the caller chooses it. */

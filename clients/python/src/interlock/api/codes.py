@@ -234,7 +234,7 @@ CODES: dict[str, Code] = {
     "RUN_DEFINITION_NOT_FOUND": Code(
         404,
         False,
-        "the definition does not exist in this namespace, not in this version, or belongs to another tenant; create it first",
+        "the definition does not exist in this namespace, not in this version, is of another kind than the start asks for, or belongs to another tenant; create it first",
     ),
     "RUN_EXISTS": Code(409, False, "another run has the `runId`; choose another, or leave it out"),
     "RUN_FINISHED": Code(

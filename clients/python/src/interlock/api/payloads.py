@@ -1454,7 +1454,7 @@ class EntityModelValidateResponse(TypedDict):
     errorCount: int
     """How many there are."""
     errors: list[Violation]
-    """The first thousand."""
+    """The first thousand, or fewer if their paths are long."""
     id: str
     """The id of the request's event."""
     modelId: str
@@ -3725,6 +3725,10 @@ class RunStartRequest(TypedDict):
     """Belongs to the definition and never expires: 1 to 255 characters."""
     input: NotRequired[Any]
     """Any JSON, at most 1 MiB; `{}` if absent."""
+    kind: NotRequired[str | None]
+    """`flo`, `saga` or `manager`: a definition of another kind is not started. Any kind if
+    absent.
+    """
     namespace: NotRequired[str | None]
     """`default` if absent."""
     runId: NotRequired[str | None]

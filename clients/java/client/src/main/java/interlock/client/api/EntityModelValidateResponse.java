@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
  * The result of the validation of a document.
  *
  * @param errorCount How many there are.
- * @param errors The first thousand.
+ * @param errors The first thousand, or fewer if their paths are long.
  * @param id The id of the request's event.
  * @param warnings What the caller should know, although the request was answered.
  */

@@ -224,7 +224,7 @@ public final class ErrorCodes {
     /** There is no such run, or it belongs to another tenant. */
     public static final String RUN_NOT_FOUND = "RUN_NOT_FOUND";
 
-    /** The definition does not exist in this namespace, not in this version, or belongs to another tenant; create it first. */
+    /** The definition does not exist in this namespace, not in this version, is of another kind than the start asks for, or belongs to another tenant; create it first. */
     public static final String RUN_DEFINITION_NOT_FOUND = "RUN_DEFINITION_NOT_FOUND";
 
     /** The requested data is on a damaged page of the database; the operator must restore a backup, see the log. */
@@ -377,7 +377,7 @@ public final class ErrorCodes {
         KNOWN.put(RUN_EXISTS, new About("another run has the `runId`; choose another, or leave it out", 409, false));
         KNOWN.put(RUN_FINISHED, new About("the run has ended, with the status in `properties.status`; nothing changes it any more", 409, false));
         KNOWN.put(RUN_NOT_FOUND, new About("there is no such run, or it belongs to another tenant", 404, false));
-        KNOWN.put(RUN_DEFINITION_NOT_FOUND, new About("the definition does not exist in this namespace, not in this version, or belongs to another tenant; create it first", 404, false));
+        KNOWN.put(RUN_DEFINITION_NOT_FOUND, new About("the definition does not exist in this namespace, not in this version, is of another kind than the start asks for, or belongs to another tenant; create it first", 404, false));
         KNOWN.put(STORAGE_DAMAGED, new About("the requested data is on a damaged page of the database; the operator must restore a backup, see the log", 500, false));
         KNOWN.put(STORAGE_UNAVAILABLE, new About("the storage is unavailable; retry later, and see the log", 503, true));
         KNOWN.put(TASK_LEASE_LOST, new About("the worker no longer has the task: its lease has ended, and the task goes to another worker; stop working on it", 409, false));

@@ -12,6 +12,7 @@ import org.jspecify.annotations.Nullable;
  * @param definition The name of a definition.
  * @param idempotencyKey Belongs to the definition and never expires: 1 to 255 characters.
  * @param input Any JSON, at most 1 MiB; <code>{}</code> if absent.
+ * @param kind <code>flo</code>, <code>saga</code> or <code>manager</code>: a definition of another kind is not started. Any kind if absent.
  * @param namespace <code>default</code> if absent.
  * @param runId The identifier of the run, if the caller chooses it.
  * @param version The latest if absent.
@@ -21,6 +22,7 @@ public record RunStartRequest(
         String definition,
         @Nullable String idempotencyKey,
         @Nullable Json input,
+        @Nullable String kind,
         @Nullable String namespace,
         @Nullable String runId,
         @Nullable String version,
@@ -42,6 +44,7 @@ public record RunStartRequest(
         builder.definition = definition;
         builder.idempotencyKey = idempotencyKey;
         builder.input = input;
+        builder.kind = kind;
         builder.namespace = namespace;
         builder.runId = runId;
         builder.version = version;
@@ -55,6 +58,7 @@ public record RunStartRequest(
         private @Nullable String definition;
         private @Nullable String idempotencyKey;
         private @Nullable Json input;
+        private @Nullable String kind;
         private @Nullable String namespace;
         private @Nullable String runId;
         private @Nullable String version;
@@ -77,6 +81,12 @@ public record RunStartRequest(
         /** Any JSON, at most 1 MiB; <code>{}</code> if absent. */
         public Builder input(Json input) {
             this.input = input;
+            return this;
+        }
+
+        /** <code>flo</code>, <code>saga</code> or <code>manager</code>: a definition of another kind is not started. Any kind if absent. */
+        public Builder kind(String kind) {
+            this.kind = kind;
             return this;
         }
 
@@ -110,6 +120,7 @@ public record RunStartRequest(
                     Objects.requireNonNull(definition, "definition"),
                     idempotencyKey,
                     input,
+                    kind,
                     namespace,
                     runId,
                     version,
