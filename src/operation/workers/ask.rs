@@ -15,6 +15,9 @@ use crate::operation::{Access, Context, Family, Operation, Output, paging};
 /// How many actions a request may name.
 const ACTIONS_MAX: usize = 100;
 
+/// Within which time a stream ends whose caller's credentials were revoked.
+const STREAM_ENDS: Duration = Duration::from_secs(1);
+
 pub(in crate::operation) struct AwaitTasks {
     namespace: Arc<str>,
     worker: String,
@@ -64,7 +67,12 @@ impl Operation for AwaitTasks {
             taken = asked.tasks(self.patience) => taken,
             () = cx.cancel().cancelled() => Vec::new(),
             () = cx.stopping().cancelled() => Vec::new(),
-            () = cx.login().withdrawn() => return Err(auth::withdrawn()),
+            () = cx.login().withdrawn() => {
+                // A stream ends, and with it what waits on it; other requests are answered.
+                let ended = cx.cancel().cancelled();
+                let _ = tokio::time::timeout(STREAM_ENDS, ended).await;
+                return Err(auth::withdrawn());
+            }
         };
         cx.runtime().store_leases(tenant, &taken).await;
         let tasks = taken.into_iter().map(task).collect();
