@@ -3,7 +3,13 @@
 //! Each member of a path is looked for in all of the value that it is a member of, so a path into a
 //! deeply nested document reads most of it once per level.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
 
 /// How many bytes may be read.
 const BYTES: usize = 64 << 20;
@@ -36,9 +42,26 @@ impl Budget {
         Ok(())
     }
 
-    /// Has as much left as a copy that was used in its place.
-    pub(super) fn become_like(&self, used: &Self) {
+    /// Takes that many bytes within [`Budget::while_left`], which ends if there are not as many.
+    pub(super) fn spend(&self, bytes: usize) {
+        if let Err(nothing_left) = self.take(bytes) {
+            // An error would not end it: macros and operators go on after errors.
+            resume_unwind(Box::new(nothing_left));
+        }
+    }
+
+    /// Does work that takes of a copy of the budget, as long as anything is left.
+    pub(super) fn while_left<T>(
+        &self,
+        work: impl FnOnce(Arc<Self>) -> T,
+    ) -> Result<T, TooMuchWork> {
+        let copy = Arc::new(self.clone());
+        let done = catch_unwind(AssertUnwindSafe(|| work(Arc::clone(&copy))));
         self.0
-            .store(used.0.load(Ordering::Relaxed), Ordering::Relaxed);
+            .store(copy.0.load(Ordering::Relaxed), Ordering::Relaxed);
+        done.map_err(|panic| match panic.downcast::<TooMuchWork>() {
+            Ok(nothing_left) => *nothing_left,
+            Err(panic) => resume_unwind(panic),
+        })
     }
 }

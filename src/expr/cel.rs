@@ -9,7 +9,10 @@ use std::{
 use ::cel::{Context, Env, ExecutionError, Program, Value, extractors::This, objects::Key};
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 
-use super::{Budget, CelError, pattern, quoted, scan};
+use super::{
+    Budget, CelError, pattern, quoted,
+    scan::{self, Replaced},
+};
 
 /// How many compiled texts are kept.
 const KEPT: usize = 4_096;
@@ -26,8 +29,17 @@ const MESSAGE_MAX: usize = 300;
 /// How deep a value may nest.
 const DEPTH_MAX: usize = 128;
 
+/// The functions of our own: those of the library cannot be replaced, nor can they count.
+const OWN: Replaced = Replaced {
+    call: ("matches", "matches_"),
+    element: "element_",
+};
+
+/// What a value without a length takes of the budget.
+const VALUE: usize = 16;
+
 /// The functions and methods that there are. What begins with another sign is an operator.
-const FUNCTIONS: [&str; 24] = [
+const FUNCTIONS: [&str; 25] = [
     "bool",
     "bytes",
     "contains",
@@ -46,7 +58,8 @@ const FUNCTIONS: [&str; 24] = [
     "getMonth",
     "getSeconds",
     "int",
-    pattern::OWN_NAME,
+    OWN.call.1,
+    OWN.element,
     "size",
     "startsWith",
     "string",
@@ -69,7 +82,10 @@ pub(super) struct Expression {
     /// The same with all numbers as doubles, if there is a difference.
     in_doubles: Option<Program>,
     is_deep: bool,
-    has_patterns: bool,
+    has_own: bool,
+    /// How often the text names elements: a value may have as many copies of one before it is
+    /// counted.
+    uses: usize,
 }
 
 /// A name and its value, as JSON.
@@ -84,7 +100,7 @@ pub(super) fn compile(text: &str) -> Result<Arc<Expression>, CelError> {
     if let Some(known) = COMPILED.get(text) {
         return Ok(known);
     }
-    let own = scan::with_call_renamed(text, pattern::NAME, pattern::OWN_NAME)?;
+    let (own, has_own) = scan::replaced(text, OWN)?;
     let program = program(&own)?;
     for function in program.references().functions() {
         let is_operator = !function.starts_with(|first: char| first.is_ascii_alphabetic());
@@ -93,11 +109,13 @@ pub(super) fn compile(text: &str) -> Result<Arc<Expression>, CelError> {
         }
     }
     let doubles = scan::in_doubles(&own)?;
+    let found = scan::scan(text)?;
     let expression = Arc::new(Expression {
-        has_patterns: program.references().has_function(pattern::OWN_NAME),
+        has_own,
+        uses: found.bound.len().max(1),
         program,
         in_doubles: doubles.map(|text| self::program(&text)).transpose()?,
-        is_deep: scan::scan(text)?.depth > SHALLOW,
+        is_deep: found.depth > SHALLOW,
     });
     COMPILED.insert(text.into(), Arc::clone(&expression));
     Ok(expression)
@@ -178,22 +196,56 @@ impl Expression {
                 .map_err(|error| CelError::Failed(format!("{}: {error}", variable.name)))?;
             context.add_variable_from_value(variable.name, value(json, in_doubles));
         }
-        if !self.has_patterns {
+        if !self.has_own {
             return Ok(program.execute(&context));
         }
-        // A function outlives the call, as far as the library knows.
-        let budget = Arc::new(left.clone());
-        let taken = Arc::clone(&budget);
-        let matches = move |This(text): This<Arc<String>>, pattern: Arc<String>| {
-            pattern::matches(&text, &pattern, &taken)
-                .map_err(|error| ExecutionError::function_error(pattern::NAME, error))
-        };
-        context
-            .add_function(pattern::OWN_NAME, matches)
-            .map_err(|error| CelError::Failed(error.to_string()))?;
-        let executed = program.execute(&context);
-        left.become_like(&budget);
-        Ok(executed)
+        let uses = self.uses;
+        Ok(left.while_left(|budget| {
+            let counting = Arc::clone(&budget);
+            let matches = move |This(text): This<Arc<String>>, pattern: Arc<String>| {
+                pattern::matches(&text, &pattern, &budget)
+                    .map_err(|error| ExecutionError::function_error(OWN.call.0, error))
+            };
+            let element = move |value: Value| {
+                count(&value, uses, &counting);
+                value
+            };
+            let added = context.add_function(OWN.call.1, matches);
+            match added.and_then(|()| context.add_function(OWN.element, element)) {
+                Ok(()) => program.execute(&context),
+                Err(error) => Err(ExecutionError::function_error(OWN.element, error)),
+            }
+        })?)
+    }
+}
+
+/// Spends the size of a value.
+fn count(value: &Value, uses: usize, budget: &Budget) {
+    let spend = |bytes: usize| budget.spend(bytes.saturating_add(VALUE).saturating_mul(uses));
+    match value {
+        Value::List(items) => {
+            spend(0);
+            items.iter().for_each(|item| count(item, uses, budget));
+        }
+        Value::Map(map) => {
+            spend(0);
+            for (name, item) in map.map.iter() {
+                spend(name.to_string().len());
+                count(item, uses, budget);
+            }
+        }
+        Value::String(text) => spend(text.len()),
+        Value::Bytes(bytes) => spend(bytes.len()),
+        Value::Null
+        | Value::Bool(_)
+        | Value::Int(_)
+        | Value::UInt(_)
+        | Value::Float(_)
+        | Value::Duration(_)
+        | Value::Timestamp(_)
+        | Value::Function(..)
+        | Value::Opaque(_)
+        | Value::Struct(_) => spend(0),
     }
 }
 

@@ -7,11 +7,7 @@ use regex::{Regex, RegexBuilder};
 
 use super::Budget;
 
-/// The function in texts, and the one in what is compiled: that of the library cannot be replaced.
-pub(super) const NAME: &str = "matches";
-pub(super) const OWN_NAME: &str = "matches_";
-
-/// How many characters a pattern may have.
+/// How many bytes a pattern may have.
 const LENGTH_MAX: usize = 1_000;
 
 /// How large a pattern may become, in bytes.
@@ -20,8 +16,8 @@ const SIZE_MAX: usize = 1 << 20;
 /// How many patterns are kept.
 const KEPT: usize = 256;
 
-/// What compiling a pattern takes of the budget, and how many characters of it take as much again
-/// for each byte of the text.
+/// What compiling a pattern takes of the budget, and how many bytes of it take as much again for
+/// each byte of the text.
 const COMPILING: usize = 4 << 20;
 const PER_BYTE: usize = 32;
 
@@ -29,25 +25,19 @@ type Cache = quick_cache::sync::Cache<Box<str>, Result<Regex, Box<str>>>;
 
 static COMPILED: LazyLock<Cache> = LazyLock::new(|| Cache::new(KEPT));
 
-/// Whether a part of a text matches a pattern.
+/// Whether a part of a text matches a pattern; what that costs is spent.
 ///
 /// # Errors
-/// The pattern is invalid or too large, or nothing is left of the budget.
-pub(super) fn matches(text: &str, pattern: &str, budget: &Budget) -> Result<bool, String> {
-    let taken = |bytes| {
-        let taken = budget.take(bytes);
-        taken.map_err(|_| "patterns would take too long here".to_owned())
-    };
+/// The pattern is invalid or too large.
+pub(super) fn matches(text: &str, pattern: &str, budget: &Budget) -> Result<bool, Box<str>> {
     if pattern.len() > LENGTH_MAX {
-        return Err(format!(
-            "the pattern is longer than {LENGTH_MAX} characters"
-        ));
+        return Err(format!("the pattern is longer than {LENGTH_MAX} bytes").into());
     }
-    taken(text.len().saturating_mul(1 + pattern.len() / PER_BYTE))?;
+    budget.spend(text.len().saturating_mul(1 + pattern.len() / PER_BYTE));
     if let Some(known) = COMPILED.get(pattern) {
         return Ok(known?.is_match(text));
     }
-    taken(COMPILING)?;
+    budget.spend(COMPILING);
     let compiled = compile(pattern);
     COMPILED.insert(pattern.into(), compiled.clone());
     Ok(compiled?.is_match(text))
@@ -67,6 +57,7 @@ fn compile(pattern: &str) -> Result<Regex, Box<str>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::expr::budget::TooMuchWork;
 
     #[test]
     fn a_pattern_is_compiled_once_and_has_a_size() {
@@ -83,12 +74,14 @@ mod tests {
 
     #[test]
     fn what_patterns_cost_is_counted() {
-        let budget = Budget::default();
-        let mut different = (0..100).map(|n| matches("a", &format!("cost{n}"), &budget));
-        assert!(different.any(|matched| matched.is_err()));
-        let budget = Budget::default();
-        let text = "a".repeat(1 << 20);
-        let mut same = (0..100).map(|_| matches(&text, "b", &budget));
-        assert!(same.any(|matched| matched.is_err()));
+        let many = |count: usize, pattern: &dyn Fn(usize) -> String, text: &str| {
+            Budget::default().while_left(|budget| {
+                (0..count).all(|n| matches(text, &pattern(n), &budget).is_ok())
+            })
+        };
+        let different = many(100, &|n| format!("cost{n}"), "a");
+        assert_eq!(different, Err(TooMuchWork));
+        let same = many(100, &|_| "b".to_owned(), &"a".repeat(1 << 20));
+        assert_eq!(same, Err(TooMuchWork));
     }
 }

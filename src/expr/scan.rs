@@ -12,13 +12,10 @@ const BRACKETS_MAX: usize = 24;
 const OPERATORS_MAX: usize = 200;
 
 /// How deep macros over lists may nest: each level multiplies the work.
-const LOOPS_MAX: u32 = 2;
+const LOOPS_MAX: usize = 2;
 
 /// The macros that evaluate an expression for each element.
 const LOOPS: [&str; 5] = ["all", "exists", "exists_one", "filter", "map"];
-
-/// The macro that makes values of elements, which the next one may take.
-const MAP: &str = "map";
 
 /// Names that are not variables.
 const WORDS: [&str; 4] = ["true", "false", "null", "in"];
@@ -41,13 +38,6 @@ pub(super) struct Scan<'a> {
     pub(super) chains: Vec<Chain<'a>>,
     /// In how many macros the names are that macros bind.
     pub(super) bound: Vec<u32>,
-    /// The texts in quotes that are in macros: how long they are, and in how many.
-    pub(super) texts: Vec<(usize, u32)>,
-    /// How many times as large as what it reads the value can be, since a macro may use an element
-    /// several times, and the next one what that has made.
-    pub(super) growth: usize,
-    /// How many commas there are: the elements of lists in the text.
-    pub(super) commas: usize,
     /// The name that the text begins with, the sign after it and the rest, if the rest is one term:
     /// `reserved + input.quantity`.
     pub(super) sum: Option<(&'a str, char, &'a str)>,
@@ -93,18 +83,11 @@ struct Open<'a> {
     closes: char,
     /// Of a macro: the name it binds.
     binds: Option<&'a str>,
-    /// Whether that is [`MAP`].
-    is_map: bool,
-    /// How often the name is there, where it is bound included.
-    uses: usize,
 }
 
 pub(super) fn scan(text: &str) -> Result<Scan<'_>, CelError> {
     let tokens = tokens(text)?;
-    let mut found = Scan {
-        growth: 1,
-        ..Scan::default()
-    };
+    let mut found = Scan::default();
     let mut open: Vec<Open<'_>> = Vec::new();
     let (mut operators, mut brackets) = (0, 0);
     let mut next = 0;
@@ -121,29 +104,19 @@ pub(super) fn scan(text: &str) -> Result<Scan<'_>, CelError> {
                         _ => '}',
                     },
                     binds,
-                    is_map: before.is_some_and(|name| name.text == MAP),
-                    uses: 0,
                 });
                 brackets = brackets.max(open.len());
-                if open.len() > BRACKETS_MAX || loops(&open) > LOOPS_MAX {
+                let loops = open.iter().filter(|open| open.binds.is_some()).count();
+                if open.len() > BRACKETS_MAX || loops > LOOPS_MAX {
                     return Err(CelError::TooDeep);
                 }
             }
             Kind::Sign(sign @ (')' | ']' | '}')) => {
-                let Some(closed) = open.pop().filter(|open| open.closes == sign) else {
+                if open.pop().is_none_or(|open| open.closes != sign) {
                     return Err(CelError::Syntax(format!("`{sign}` closes nothing")));
-                };
-                if closed.binds.is_some() && closed.is_map {
-                    let uses = closed.uses.saturating_sub(1).max(1);
-                    found.growth = found.growth.saturating_mul(uses);
                 }
             }
-            Kind::Sign(',') => found.commas += 1,
-            Kind::Text { .. } => match loops(&open) {
-                0 => {}
-                loops => found.texts.push((token.text.len(), loops)),
-            },
-            Kind::Sign(':') | Kind::Number => {}
+            Kind::Sign(',' | ':') | Kind::Number | Kind::Text { .. } => {}
             Kind::Sign(_) => operators += 1,
             Kind::Name => {
                 let selects = before.is_some_and(|dot| dot.is('.'))
@@ -157,10 +130,9 @@ pub(super) fn scan(text: &str) -> Result<Scan<'_>, CelError> {
                 if selects || is_call || WORDS.contains(&token.text) {
                     continue;
                 }
-                let loops = loops(&open);
-                let mut inner_first = open.iter_mut().rev();
-                if let Some(binds) = inner_first.find(|open| open.binds == Some(token.text)) {
-                    binds.uses += 1;
+                let loops = open.iter().filter(|open| open.binds.is_some()).count();
+                let loops = u32::try_from(loops).unwrap_or(u32::MAX);
+                if open.iter().any(|open| open.binds == Some(token.text)) {
                     found.bound.push(loops);
                     continue;
                 }
@@ -190,25 +162,56 @@ pub(super) fn scan(text: &str) -> Result<Scan<'_>, CelError> {
     Ok(found)
 }
 
-/// How many macros are open.
-fn loops(open: &[Open<'_>]) -> u32 {
-    let loops = open.iter().filter(|open| open.binds.is_some()).count();
-    u32::try_from(loops).unwrap_or(u32::MAX)
+/// The functions of a text that are replaced before it is compiled.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Replaced {
+    /// A function that is called, and the one that is called in its place.
+    pub(super) call: (&'static str, &'static str),
+    /// The function through which what a macro evaluates for each element passes.
+    pub(super) element: &'static str,
 }
 
-/// The text with another name for a function that is called.
-pub(super) fn with_call_renamed(text: &str, from: &str, to: &str) -> Result<String, CelError> {
+/// The text with functions replaced, and whether there is one.
+pub(super) fn replaced(text: &str, with: Replaced) -> Result<(String, bool), CelError> {
     let tokens = tokens(text)?;
     let (mut written, mut end) = (String::new(), 0);
-    for (token, after) in tokens.iter().zip(tokens.iter().skip(1)) {
-        if token.kind == Kind::Name && token.text == from && after.is('(') {
-            written.push_str(&text[end..token.at]);
-            written.push_str(to);
-            end = token.at + from.len();
+    let mut put = |from: usize, until: usize, new: &str| {
+        written.push_str(&text[end..from]);
+        written.push_str(new);
+        end = until;
+    };
+    // Of each open bracket: of a macro, how many commas there were.
+    let mut open: Vec<Option<usize>> = Vec::new();
+    for (at, token) in tokens.iter().enumerate() {
+        let (from, until) = (token.at, token.at + token.text.len());
+        match token.kind {
+            Kind::Sign('(' | '[' | '{') => {
+                let binds = loop_binds(&tokens[..=at], &tokens[at + 1..]);
+                open.push(binds.is_some_and(|name| !name.is_empty()).then_some(0));
+            }
+            Kind::Sign(')' | ']' | '}') => {
+                if open.pop().flatten().is_some_and(|commas| commas > 0) {
+                    put(from, from, ")");
+                }
+            }
+            Kind::Sign(',') => {
+                if let Some(Some(commas)) = open.last_mut() {
+                    let ends = if *commas > 0 { ")" } else { "" };
+                    put(from, until, &format!("{ends},{}(", with.element));
+                    *commas += 1;
+                }
+            }
+            Kind::Name if token.text == with.call.0 => {
+                if tokens.get(at + 1).is_some_and(|after| after.is('(')) {
+                    put(from, until, with.call.1);
+                }
+            }
+            Kind::Name | Kind::Number | Kind::Text { .. } | Kind::Sign(_) => {}
         }
     }
+    let is_replaced = end > 0;
     written.push_str(&text[end..]);
-    Ok(written)
+    Ok((written, is_replaced))
 }
 
 /// The text with `.0` after each whole number that is not an index; none if there is no such
@@ -480,6 +483,36 @@ mod tests {
     }
 
     #[test]
+    fn what_macros_evaluate_passes_through_a_function() {
+        let with = Replaced {
+            call: ("matches", "m_"),
+            element: "e_",
+        };
+        for (text, expected) in [
+            ("input.a + 1", None),
+            ("l.map(x, x + 1)", Some("l.map(x,e_( x + 1))")),
+            (
+                "l.map(x, x > 1, [x, 2])",
+                Some("l.map(x,e_( x > 1),e_( [x, 2]))"),
+            ),
+            (
+                "l.all(x, m.exists(y, f(x, y)))",
+                Some("l.all(x,e_( m.exists(y,e_( f(x, y)))))"),
+            ),
+            (
+                "s.matches('a, b') || matches(s, 'c')",
+                Some("s.m_('a, b') || m_(s, 'c')"),
+            ),
+            ("input.matches == 'x.map(y, z)'", None),
+            ("l.map(x, // a, b)\n x)", Some("l.map(x,e_( // a, b)\n x))")),
+        ] {
+            let (written, is_replaced) = replaced(text, with).expect(text);
+            assert_eq!(written, expected.unwrap_or(text));
+            assert_eq!(is_replaced, expected.is_some(), "{text}");
+        }
+    }
+
+    #[test]
     fn what_nests_too_deep_or_does_not_close_is_refused() {
         let deep = format!("{}1{}", "(".repeat(100), ")".repeat(100));
         let long = format!("1{}", "+1".repeat(1_000));
@@ -506,6 +539,7 @@ mod tests {
         #[test]
         fn no_text_makes_the_scan_panic(text in "[a-z.()\\[\\]{}'\"\\\\ +*0-9,eErb/\n\u{e9}]{0,60}") {
             let _ = scan(&text);
+            let _ = replaced(&text, Replaced { call: ("a", "b"), element: "c" });
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::error::{Code, Failure};
 use crate::id::RunId;
 use crate::pool::Pool;
 use crate::program::{
-    self, Arrival, Effect, HistoryEvent, Next, Program, Refusal, Run, Status, Turn, World,
+    self, Arrival, Effect, HistoryEvent, Next, Program, Run, Status, Turn, World,
 };
 use crate::random::{STEP, mixed};
 use crate::runtime::{Initiator, Runtime, Session};
@@ -219,7 +219,6 @@ impl Runtime {
     ) -> Result<(State, Turned), Failure> {
         let program = Arc::clone(&advancing.program);
         let tenant = advancing.by.tenant.clone();
-        let id = state.run.id.clone();
         let mut turned = Turned {
             program: Arc::clone(&program),
             history: Vec::new(),
@@ -232,11 +231,7 @@ impl Runtime {
         let mut run = state.run;
         let mut is_first = true;
         loop {
-            let advanced = self.turn(&advancing, run, arrival).await?;
-            let turn = match advanced {
-                Ok(turn) => turn,
-                Err(refusal) => return Err(refused(&id, refusal)),
-            };
+            let turn = self.turn(&advancing, run, arrival).await?;
             advancing.uncommitted.extend(turn.history);
             turned.effects.extend(turn.effects);
             if is_first {
@@ -277,7 +272,8 @@ impl Runtime {
         advancing: &Advancing<'_>,
         run: Run,
         arrival: Arrival,
-    ) -> Result<Result<Turn, Refusal>, Failure> {
+    ) -> Result<Turn, Failure> {
+        let id = run.id.clone();
         let bytes = run.bytes().saturating_add(arrival.bytes());
         let (program, now) = (Arc::clone(&advancing.program), advancing.now);
         let chance = chance(advancing.run, run.sequence, now);
@@ -293,11 +289,13 @@ impl Runtime {
             };
             run.advance(arrival, &world)
         };
-        if bytes <= AT_ONCE_MAX {
-            return Ok(turn());
-        }
-        let party = self.storage().party(&advancing.by.tenant).await?;
-        Ok(Pool::for_evaluating().run(party, |_| turn()).await)
+        let turned = if bytes <= AT_ONCE_MAX {
+            turn()
+        } else {
+            let party = self.storage().party(&advancing.by.tenant).await?;
+            Pool::for_evaluating().run(party, |_| turn()).await
+        };
+        turned.map_err(|refusal| refused(&id, refusal))
     }
 }
 
