@@ -5,15 +5,10 @@
 //! receives; [`Failure`] is what leaves an operation. The table in [`Code`] is the only place that
 //! knows the wire form of a code (`errors.md` §2 and §3).
 
-use std::{
-    collections::BTreeSet,
-    error::Error as StdError,
-    fmt,
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeSet, error::Error as StdError, fmt, time::Duration};
 
 use http::StatusCode;
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use crate::id::Ticket;
@@ -320,7 +315,7 @@ impl Code {
 /// is kept once for the life of the process.
 pub fn member_name(name: &str) -> &'static str {
     static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
-    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut names = NAMES.lock();
     if let Some(known) = names.get(name) {
         return known;
     }
@@ -560,6 +555,14 @@ impl Failure {
         }
     }
 
+    /// The text with the cause of an internal failure, for the log.
+    pub fn in_full(&self) -> String {
+        match self.internal_cause() {
+            Some((_, cause)) => format!("{self}: {cause}"),
+            None => self.to_string(),
+        }
+    }
+
     pub fn retryable(&self) -> bool {
         self.code.retry() == Retry::Later
     }
@@ -651,6 +654,8 @@ mod tests {
     fn an_internal_failure_hides_its_cause() {
         let failure = Failure::internal("the disk is on fire");
         assert!(!failure.to_string().contains("fire"));
+        let ticket = failure.to_string();
+        assert_eq!(failure.in_full(), format!("{ticket}: the disk is on fire"));
         assert_eq!(
             failure.internal_cause().map(|(_, cause)| cause),
             Some("the disk is on fire")

@@ -12,12 +12,13 @@ use std::{
     num::NonZero,
     panic::resume_unwind,
     sync::{
-        Arc, LazyLock, Mutex, MutexGuard, PoisonError,
+        Arc, LazyLock,
         atomic::{AtomicBool, Ordering},
     },
     thread::available_parallelism,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     task::{JoinError, spawn_blocking},
@@ -186,7 +187,7 @@ async fn acquire(semaphore: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
 }
 
 fn lock(lines: &Lines) -> MutexGuard<'_, HashMap<u64, Arc<Semaphore>>> {
-    lines.lock().unwrap_or_else(PoisonError::into_inner)
+    lines.lock()
 }
 
 #[cfg(test)]

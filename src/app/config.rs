@@ -2,6 +2,7 @@
 
 use std::{net::SocketAddr, num::NonZeroU32, path::PathBuf, sync::Arc, time::Duration};
 
+use tonic::metadata::AsciiMetadataValue;
 use tracing::Level;
 
 use super::{
@@ -93,6 +94,8 @@ pub struct Config {
     pub origins: Option<Origins>,
     /// The bearer token required for metrics.
     pub metrics_bearer: Option<Bearer>,
+    /// What commands send to a service as their authorization.
+    pub authorization: Option<AsciiMetadataValue>,
     /// Warnings for the operator, to be logged.
     pub warnings: Vec<String>,
 }
@@ -204,16 +207,21 @@ impl Config {
             definitions_tenant,
             routes_prefix: bundles::routes_prefix(&sources)?,
             rules: identity::rules(&sources)?,
-            tenant_limits: TenantLimits {
-                requests_per_second: NonZeroU32::new(sources.number("TENANT_REQUESTS_PER_SECOND")?),
-                in_flight: Some(sources.number("TENANT_IN_FLIGHT")?).filter(|most| *most > 0),
-                stored_bytes: Some(sources.number("TENANT_STORED_BYTES")?).filter(|most| *most > 0),
-            },
+            tenant_limits: tenant_limits(&sources)?,
             origins: origins(&sources)?,
             metrics_bearer: metrics_bearer(&sources)?,
+            authorization: authorization(&sources)?,
             warnings: sources.warnings,
         })
     }
+}
+
+fn tenant_limits(sources: &Sources) -> Result<TenantLimits, ConfigError> {
+    Ok(TenantLimits {
+        requests_per_second: NonZeroU32::new(sources.number("TENANT_REQUESTS_PER_SECOND")?),
+        in_flight: Some(sources.number("TENANT_IN_FLIGHT")?).filter(|most| *most > 0),
+        stored_bytes: Some(sources.number("TENANT_STORED_BYTES")?).filter(|most| *most > 0),
+    })
 }
 
 /// The settings of calls to members.
@@ -337,6 +345,22 @@ fn metrics_bearer(sources: &Sources) -> Result<Option<Bearer>, ConfigError> {
         )));
     }
     Ok((!secret.is_empty()).then(|| Bearer::new(&secret)))
+}
+
+/// The authorization with the token of the settings. It is never printed.
+fn authorization(sources: &Sources) -> Result<Option<AsciiMetadataValue>, ConfigError> {
+    let token = sources.string("TOKEN")?;
+    if token.is_empty() {
+        return Ok(None);
+    }
+    let value = AsciiMetadataValue::try_from(format!("Bearer {token}"));
+    let mut value = value.map_err(|_| {
+        ConfigError::Together(
+            "INTERLOCK_TOKEN is not a token: it has characters that no token has".to_owned(),
+        )
+    })?;
+    value.set_sensitive(true);
+    Ok(Some(value))
 }
 
 /// The settings of runs (`runs.md` §9).
@@ -586,6 +610,37 @@ mod tests {
             let error = read(pairs).map(|_| ()).expect_err(expected).to_string();
             assert!(error.contains(expected), "{error}");
         }
+    }
+
+    #[test]
+    fn what_is_nearly_a_setting_of_existing_deployments_is_warned_of() {
+        let config = read(&[
+            ("CYODA_IAM_MOD", "jwt"),
+            ("CYODA_HTTP_PROT", "1"),
+            ("CYODA_TASK_LEASE", "1s"),
+            ("CYODA_HOST", "x"),
+            ("CYODA_HTTP_URL", "x"),
+        ])
+        .expect("valid");
+        assert_eq!(
+            config.warnings,
+            [
+                "CYODA_HTTP_PROT is not a setting; did you mean CYODA_HTTP_PORT?",
+                "CYODA_IAM_MOD is not a setting; did you mean CYODA_IAM_MODE?",
+                "CYODA_TASK_LEASE is not a setting; did you mean INTERLOCK_TASKS_LEASE?",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_token_of_commands_is_never_shown() {
+        let config = read(&[("INTERLOCK_TOKEN", "t0ken")]).expect("valid");
+        let value = config.authorization.clone().expect("it is there");
+        assert_eq!(value.to_str().expect("text"), "Bearer t0ken");
+        assert!(!format!("{config:?}").contains("t0ken"));
+        let error = read(&[("INTERLOCK_TOKEN", "t0ken\u{7}")]).expect_err("no token");
+        assert!(!error.to_string().contains("t0ken"), "{error}");
+        assert!(read(&[]).expect("valid").authorization.is_none());
     }
 
     #[test]

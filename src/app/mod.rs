@@ -6,6 +6,7 @@
 //! [`crate::search`], [`crate::event`], [`crate::operation`], [`crate::help`], [`crate::grpc`],
 //! [`crate::rest`].
 
+mod announce;
 pub mod bundles;
 mod calls;
 pub mod cluster;
@@ -56,6 +57,7 @@ use crate::storage::{DatabaseLocation, NameTaken, NodeEntry, Storage};
 use crate::telemetry::Telemetry;
 use crate::wasm::Wasm;
 
+use announce::announce;
 use config::Config;
 pub(crate) use listen::Addresses;
 use listen::{Listeners, Serving};
@@ -148,7 +150,9 @@ pub async fn run(config: Config, telemetry: Telemetry) -> Result<(), Error> {
         .await
         .is_err()
     {
-        error!("the committer has stopped, so no more writes are accepted; restart the service");
+        error!(
+            "what writes to the database has failed, so no more writes are accepted; restart the service"
+        );
     }
     let outcome = flatten(served.await);
     info!("stopped");
@@ -309,6 +313,8 @@ async fn serve(
         cluster: cluster.clone(),
     };
     define(&config, &services, &asked_to_stop, &tasks, &stop).await?;
+    let checked = services.registry.clone();
+    tasks.spawn(async move { checked.report_locked_bundles().await });
     let authenticator = config.authenticator.clone();
     let service = grpc::Service {
         services: services.clone(),
@@ -597,43 +603,4 @@ async fn until_stopped(
         );
         Ok(())
     }
-}
-
-fn announce(config: &Config, listeners: &Listeners, tls: Option<&Tls>) {
-    if let Some(tls) = tls {
-        let clients = if tls.asks_clients() {
-            "with certificates"
-        } else {
-            "any"
-        };
-        info!(clients, "REST and gRPC use TLS");
-    }
-    match &config.authenticator {
-        Authenticator::Mock(_) if config.banner => {
-            warn!(
-                "authentication is mocked: all callers are the same user; do not expose this service"
-            );
-        }
-        Authenticator::Mock(_) | Authenticator::Tokens(_) => {}
-        Authenticator::MockChosen(_) => {
-            warn!(
-                "authentication is mocked: callers choose their identity (INTERLOCK_IAM_MOCK_CALLER); do not expose this service"
-            );
-        }
-    }
-    if config.authenticator.is_mocked() && !config.connections.is_address_set {
-        info!(
-            address = %config.connections.address,
-            "authentication is mocked, so REST and gRPC listen on this machine only; set INTERLOCK_BIND_ADDRESS to listen elsewhere"
-        );
-    }
-    info!(
-        http = %listeners.http_address(),
-        grpc = %listeners.grpc_address(),
-        admin = %listeners.admin_address(),
-        context = %config.context_path,
-        storage = %config.storage.place,
-        version = env!("CARGO_PKG_VERSION"),
-        "interlock is ready"
-    );
 }

@@ -224,6 +224,7 @@ pub const SETTINGS: &[Setting] = &[
     now("IAM_MOCK_ROLES", List, "ROLE_ADMIN,ROLE_M2M", "roles of the mock caller"),
     now("IAM_MOCK_KIND", Choice(&["user", "service", "system"]), "user", "kind of the mock caller"),
     ours("IAM_MOCK_CALLER", Truth, "false", "the headers `x-mock-tenant`, `x-mock-user`, `x-mock-roles` and `x-mock-kind` select the caller; for tests"),
+    ours("TOKEN", Secret, "", "bearer token that the commands of this program send to a service; `--metadata authorization=…` takes precedence"),
     now("REQUIRE_JWT", Truth, "false", "refuse to start unless `CYODA_IAM_MODE` is `jwt`"),
     now("JWT_SIGNING_KEY", Secret, "", "RSA private key that signs tokens: PEM, or base64 of the PEM"),
     now("JWT_ISSUER", Text, "cyoda", "`iss` of tokens, issued and accepted"),

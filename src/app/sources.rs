@@ -69,6 +69,9 @@ const NEVER: &[(&[&str], &str)] = &[
     ),
 ];
 
+/// How many letters a misspelled name differs in, at most.
+const MISSPELLED_MAX: usize = 2;
+
 pub(super) type Variables = HashMap<String, String>;
 
 /// Variables of several sources; the first that has a value wins.
@@ -319,11 +322,35 @@ impl Sources {
                 });
             }
         }
+        let mut warnings = Vec::new();
+        for name in self.unknown(OURS) {
+            let (setting, _) = nearest(name);
+            let meant = setting.name;
+            warnings.push(format!(
+                "{OURS}{name} is not a setting; did you mean {OURS}{meant}?"
+            ));
+        }
+        // Other programs have settings with this prefix, so only what is nearly a name is reported.
+        for name in self.unknown(THEIRS) {
+            let (setting, distance) = nearest(name);
+            if distance <= MISSPELLED_MAX && distance * 4 <= name.len() {
+                let meant = setting.documented();
+                warnings.push(format!(
+                    "{THEIRS}{name} is not a setting; did you mean {meant}?"
+                ));
+            }
+        }
+        self.warnings.extend(warnings);
+        Ok(())
+    }
+
+    /// The names with a prefix that are not settings, without the prefix.
+    fn unknown(&self, prefix: &str) -> Vec<&str> {
         let given = self
             .sources
             .iter()
             .flat_map(HashMap::keys)
-            .filter_map(|name| name.strip_prefix(OURS));
+            .filter_map(|name| name.strip_prefix(prefix));
         let is_known = |name: &str| {
             let in_file = name.strip_suffix("_FILE");
             Setting::find(name).is_some()
@@ -332,17 +359,7 @@ impl Sources {
         let mut unknown: Vec<_> = given.filter(|name| !is_known(name)).collect();
         unknown.sort_unstable();
         unknown.dedup();
-        let warnings: Vec<_> = unknown
-            .into_iter()
-            .map(|name| {
-                format!(
-                    "{OURS}{name} is not a setting; did you mean {OURS}{}?",
-                    nearest(name)
-                )
-            })
-            .collect();
-        self.warnings.extend(warnings);
-        Ok(())
+        unknown
     }
 }
 
@@ -475,11 +492,12 @@ pub(super) fn parse_truth(text: &str) -> Option<bool> {
     }
 }
 
-/// The setting with the most similar name.
-fn nearest(name: &str) -> &'static str {
-    let distance = |setting: &&Setting| strsim::levenshtein(name, setting.name);
-    SETTINGS
+/// The setting with the most similar name, and how many letters differ.
+fn nearest(name: &str) -> (&'static Setting, usize) {
+    let distances = SETTINGS
         .iter()
-        .min_by_key(distance)
-        .map_or("", |setting| setting.name)
+        .map(|setting| (setting, strsim::levenshtein(name, setting.name)));
+    distances
+        .min_by_key(|(_, distance)| *distance)
+        .unwrap_or((&SETTINGS[0], usize::MAX))
 }

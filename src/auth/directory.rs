@@ -7,11 +7,12 @@
 use std::{
     collections::HashMap,
     sync::{
-        Arc, PoisonError, RwLock,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
 };
 
+use parking_lot::RwLock;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use super::{
@@ -224,7 +225,7 @@ impl Directory {
     }
 
     pub fn known(&self) -> Arc<Known> {
-        let known = self.0.known.read().unwrap_or_else(PoisonError::into_inner);
+        let known = self.0.known.read();
         Arc::clone(&known)
     }
 
@@ -277,7 +278,7 @@ impl Change {
     pub fn replace(&self, known: Known) {
         let inner = &self.directory.0;
         inner.federation.follow(known.providers.values());
-        *inner.known.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(known);
+        *inner.known.write() = Arc::new(known);
         // After the content: a reader of the earlier generation cannot have seen more than the old
         // content.
         inner.generation.fetch_add(1, Ordering::Release);

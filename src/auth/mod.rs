@@ -1,7 +1,7 @@
 //! Authentication and permissions.
 //!
 //! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::entity`],
-//! [`crate::outgoing`].
+//! [`crate::outgoing`], [`crate::telemetry`].
 //! The mode is `mock`, where every caller is one configured caller or, for tests and
 //! demonstrations, the one that headers name (`config-and-cli.md` §8); or it is `jwt`, where
 //! callers present tokens (`config-and-cli.md` §9).
@@ -16,6 +16,7 @@ mod login;
 pub mod oidc;
 mod pair;
 mod record;
+mod refused;
 mod revocation;
 mod seal;
 mod token;
@@ -261,6 +262,18 @@ impl Authenticator {
         match self {
             Self::Mock(_) | Self::MockChosen(_) => self.mint(client, secret, peer).await,
             Self::Tokens(tokens) => tokens.exchange(client, secret, subject, peer).await,
+        }
+    }
+
+    /// Reports in the log and the metrics that a token was refused, to one of these clients.
+    pub fn report_refusal<'a>(
+        &self,
+        clients: impl IntoIterator<Item = &'a str>,
+        peer: Peer,
+        refusal: Refusal,
+    ) {
+        if let Self::Tokens(tokens) = self {
+            tokens.report_refusal(clients, peer, refusal);
         }
     }
 

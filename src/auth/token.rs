@@ -23,6 +23,7 @@ use super::{
     login::{Basis, Login},
     oidc::{self, Federation},
     pair::{KeyPair, KeyUse},
+    refused::RefusedRequests,
     revocation::Revocation,
     seal::Seal,
     turns::{Lane, Peer, Turns},
@@ -114,6 +115,7 @@ struct Inner {
     remembered: Cache<[u8; 32], Remembered>,
     /// How often clients failed to authenticate within the last minute, by address and id.
     refusals: Cache<(Peer, Digested), Arc<Refusals>>,
+    refused: RefusedRequests,
     /// Digests of verified secrets, which only this process can compute: a client with a verified
     /// secret does not wait for secrets to be verified.
     proved: Cache<Digested, ()>,
@@ -192,6 +194,7 @@ impl Tokens {
             workshop: Workbench::new(1, ADMINISTRATORS_MAX),
             remembered: Cache::new(REMEMBERED),
             refusals: Cache::new(REFUSED_PAIRS),
+            refused: RefusedRequests::default(),
         }))
     }
 
@@ -425,6 +428,20 @@ impl Tokens {
         };
         let given = self.0.mint.run(lane, peer, prove).await;
         given.unwrap_or(Ok(Err(Refusal::Busy)))
+    }
+
+    /// Reports that none of these clients got a token.
+    pub(super) fn report_refusal<'a>(
+        &self,
+        clients: impl IntoIterator<Item = &'a str>,
+        peer: Peer,
+        refusal: Refusal,
+    ) {
+        let known = self.0.directory.known();
+        let is_known =
+            |client: &&str| self.bootstrap_of(client).is_some() || known.client(client).is_some();
+        let client = clients.into_iter().find(is_known);
+        self.0.refused.report(client, peer, refusal);
     }
 
     fn is_refused(&self, pair: &(Peer, Digested)) -> bool {

@@ -9,13 +9,15 @@
 use std::{
     array,
     collections::{HashMap, VecDeque},
+    fmt,
     net::IpAddr,
     num::NonZero,
     panic::resume_unwind,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     thread::available_parallelism,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::{
     sync::oneshot,
     task::{JoinError, spawn_blocking},
@@ -39,6 +41,12 @@ impl Peer {
             IpAddr::V6(address) => IpAddr::V6((address.to_bits() & NETWORK).into()),
             address @ IpAddr::V4(_) => address,
         })
+    }
+}
+
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }
 
@@ -136,7 +144,7 @@ impl Turns {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.state.lock()
     }
 
     fn take(&self, lane: Lane, peer: Peer) -> Result<oneshot::Receiver<Slot>, Busy> {

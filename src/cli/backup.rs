@@ -22,21 +22,21 @@ pub(super) fn back_up(config: &Config, to: &Path) -> ExitCode {
         };
         let content = content(copied, started);
         let mut text = format!("copied {content}{from} to {}", to.display());
-        if let Some(key) = key_beside(&config.storage.place) {
+        if let Some(key) = key_beside(&config.storage.place).filter(|key| key.exists()) {
             text += &note_on_key(&key);
         }
         text
     })
 }
 
-/// The key that the service has made for the variables of bundles, if it has made one.
+/// The file of the key that the service makes for the variables of bundles.
 fn key_beside(place: &DatabaseLocation) -> Option<PathBuf> {
     let DatabaseLocation::File(database) = place else {
         return None;
     };
     let mut name = database.clone().into_os_string();
     name.push(".key");
-    Some(PathBuf::from(name)).filter(|key| key.exists())
+    Some(PathBuf::from(name))
 }
 
 fn note_on_key(key: &Path) -> String {
@@ -50,17 +50,31 @@ pub(super) fn restore(config: &Config, from: &Path, replace: bool) -> ExitCode {
     let started = Instant::now();
     let now = Clock::System.now();
     let copying = Storage::restore(&config.storage, from, replace, now, &progress);
-    report(block_on(copying), |(copied, kept)| {
+    report(block_on(copying), |restored| {
         let mut text = format!(
             "restored {} from {}",
-            content(copied, started),
+            content(&restored.copied, started),
             from.display()
         );
-        if let Some(kept) = kept {
+        if let Some(kept) = &restored.kept {
             text += &note_on(kept);
+        }
+        let key = key_beside(&config.storage.place).filter(|key| !key.exists());
+        if let Some(key) = key
+            && restored.has_variables
+            && config.seal.is_none()
+        {
+            text += &note_on_missing_key(&key);
         }
         text
     })
+}
+
+fn note_on_missing_key(key: &Path) -> String {
+    format!(
+        "\nvariables of bundles are encrypted, and the key {} is missing; put its copy there or set INTERLOCK_KEY_ENCRYPTION_KEY, else apply the bundles again",
+        key.display()
+    )
 }
 
 fn note_on(kept: &Path) -> String {

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::app::bundles::{bundle_files, environment_of};
 use crate::dialect::saga;
-use crate::event::payload::{Object, list};
+use crate::event::payload::{Object, bundles::Removed, list};
 
 #[derive(Args)]
 pub(super) struct Apply {
@@ -64,6 +64,7 @@ struct Applied {
     machines: Vec<String>,
     routes: Vec<String>,
     connectors: Vec<String>,
+    removed: Option<Removed>,
     findings: Vec<Finding>,
 }
 
@@ -145,11 +146,16 @@ async fn applied(service: Service<'_>, given: &Apply) -> Result<(), Error> {
     let done = if given.dry_run { "Checked" } else { "Applied" };
     let (bundle, version, change) = (applied.bundle, applied.version, applied.change);
     show!("{done} bundle: {bundle} (version {version}, {change})");
+    let removed = applied
+        .removed
+        .as_ref()
+        .map_or_else(Vec::new, Removed::named);
     for (what, names) in [
         ("sagas", applied.sagas),
         ("machines", applied.machines),
         ("routes", applied.routes),
         ("connectors", applied.connectors),
+        ("removed", removed),
     ] {
         if !names.is_empty() {
             show!("  {what}: {}", names.join(", "));

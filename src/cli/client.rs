@@ -128,6 +128,11 @@ impl Target {
     ) -> Result<(), Error> {
         let _connected = Connected::new();
         let mut request = Request::new(Frame::from(event));
+        if let Some(token) = &config.authorization {
+            request
+                .metadata_mut()
+                .insert("authorization", token.clone());
+        }
         for (name, value) in &self.metadata {
             request.metadata_mut().insert(name.clone(), value.clone());
         }
@@ -226,7 +231,7 @@ impl Trust {
 fn hint(status: &Status, is_tls: bool, has_certificate: bool) -> &'static str {
     let has_ended = status.source().is_some();
     if status.code() == Code::Unauthenticated {
-        "; send a token with --metadata authorization='Bearer TOKEN'"
+        "; set INTERLOCK_TOKEN to a valid token, or INTERLOCK_TOKEN_FILE to a file with one"
     } else if has_ended && is_tls && !has_certificate {
         // With TLS 1.3 a client learns that it lacks a certificate when it sends a request.
         "; if the service requires a client certificate, set --tls-cert and --tls-key"

@@ -9,6 +9,7 @@ use super::{
     Format, block_on,
     client::{self, Target},
     failed,
+    output::Table,
 };
 use crate::app::config::Config;
 use crate::event::{Event, EventType, payload::Object};
@@ -54,6 +55,9 @@ struct Connected {
     in_flight: i64,
     served: i64,
     failed: i64,
+    /// The names of actions, if it has announced any.
+    #[serde(default)]
+    actions: Vec<String>,
 }
 
 pub(super) fn run(config: &Config, arguments: &Arguments) -> ExitCode {
@@ -93,25 +97,27 @@ async fn list(config: &Config, arguments: &Arguments) -> Result<(), Error> {
 }
 
 fn table(members: &[Connected]) {
-    show!(
-        "{:<36} {:<27} {:<27} {:>6} {:>8} {:>6} TAGS",
+    let mut table = Table::new([
         "MEMBER",
         "JOINED",
         "LAST SEEN",
         "OUT",
         "SERVED",
-        "FAILED"
-    );
+        "FAILED",
+        "TAGS",
+        "ACTIONS",
+    ]);
     for member in members {
-        show!(
-            "{:<36} {:<27} {:<27} {:>6} {:>8} {:>6} {}",
-            member.member_id,
-            member.joined_at,
-            member.last_seen,
-            member.in_flight,
-            member.served,
-            member.failed,
-            member.tags.join(",")
-        );
+        table.row([
+            member.member_id.clone(),
+            member.joined_at.clone(),
+            member.last_seen.clone(),
+            member.in_flight.to_string(),
+            member.served.to_string(),
+            member.failed.to_string(),
+            member.tags.join(","),
+            member.actions.join(","),
+        ]);
     }
+    show!("{table}");
 }

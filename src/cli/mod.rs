@@ -44,7 +44,7 @@ use std::{
     time::Duration,
 };
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{Arg, Parser, Subcommand, ValueEnum, builder::UnknownArgumentValueParser};
 use futures_util::FutureExt as _;
 
 use crate::app::{
@@ -61,6 +61,7 @@ use crate::telemetry::{Telemetry, log_panics};
     name = "interlock",
     disable_version_flag = true,
     disable_help_subcommand = true,
+    arg = port_option(),
     after_help = EXAMPLES
 )]
 struct Arguments {
@@ -102,6 +103,7 @@ Settings are read from the environment and from .env files; `interlock help conf
 enum Command {
     /// Start the service; this is the default command.
     #[command(
+        arg = port_option(),
         after_help = "Example:\n  CYODA_HTTP_PORT=8081 CYODA_SQLITE_PATH=./my.db interlock serve\n\nTopics: interlock help config, operators."
     )]
     Serve {
@@ -550,13 +552,65 @@ fn block_on<T>(work: impl Future<Output = T>) -> io::Result<T> {
 
 /// Prints an error with its causes.
 fn failed(error: &dyn std::error::Error) -> ExitCode {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(inner) = source {
-        text = format!("{text}: {inner}");
-        source = inner.source();
-    }
+    let text = with_causes(error);
     // The file that cannot be written may be that of both outputs: it is no reason to panic.
     let _ = writeln!(io::stderr(), "interlock: {text}");
     ExitCode::FAILURE
+}
+
+/// An error and its causes, each once: some errors of libraries repeat their cause.
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(inner) = source {
+        let cause = inner.to_string();
+        if !text.ends_with(&cause) {
+            text = format!("{text}: {cause}");
+        }
+        source = inner.source();
+    }
+    text
+}
+
+/// An option that people try, to say where ports are set.
+fn port_option() -> Arg {
+    let hint =
+        "ports are settings, not options: CYODA_HTTP_PORT=8081 CYODA_GRPC_PORT=9091 interlock";
+    Arg::new("port")
+        .long("port")
+        .aliases(["http-port", "grpc-port", "admin-port"])
+        .hide(true)
+        .value_parser(UnknownArgumentValueParser::suggest(hint))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("{text}")]
+    struct Fault {
+        text: &'static str,
+        source: Option<Box<Self>>,
+    }
+
+    #[test]
+    fn a_cause_that_an_error_repeats_is_shown_once() {
+        let mut error = Fault {
+            text: "disk I/O error",
+            source: None,
+        };
+        for text in [
+            "(778) disk I/O error",
+            "returned: (778) disk I/O error",
+            "x.db",
+        ] {
+            error = Fault {
+                text,
+                source: Some(Box::new(error)),
+            };
+        }
+        let text = with_causes(&error);
+        assert_eq!(text, "x.db: returned: (778) disk I/O error");
+    }
 }

@@ -67,7 +67,8 @@ pub(super) struct Start {
 #[serde(rename_all = "camelCase")]
 struct Started {
     run_id: String,
-    /// If it has ended.
+    status: String,
+    /// If its end was waited for.
     run: Option<Ended>,
 }
 
@@ -128,9 +129,14 @@ async fn start(service: Service<'_>, given: &Start) -> Result<(), Error> {
     if service.is_json() {
         show!("{answer}");
     }
-    let Started { run_id, run } = client::read(&answer)?;
+    let Started {
+        run_id,
+        status,
+        run,
+    } = client::read(&answer)?;
     let status = match &run {
-        None => "running",
+        None if ["pending", "waiting"].contains(&&*status) => "running",
+        None => &status,
         Some(run) if run.compensated => "compensated",
         Some(run) => &run.status,
     };

@@ -8,7 +8,7 @@
 use std::{
     collections::HashMap,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -16,6 +16,7 @@ use std::{
 
 use bytes::{Bytes, BytesMut};
 use futures_util::{StreamExt as _, stream::BoxStream};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, mpsc},
     time::{MissedTickBehavior, interval, sleep, timeout},
@@ -215,11 +216,11 @@ impl Link {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<u64, mpsc::Sender<Item>>> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+        self.asked.lock()
     }
 
     fn served(&self) -> MutexGuard<'_, HashMap<u64, Served>> {
-        self.served.lock().unwrap_or_else(PoisonError::into_inner)
+        self.served.lock()
     }
 
     pub(super) fn is_over(&self) -> bool {

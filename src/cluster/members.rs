@@ -2,11 +2,12 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
 use futures_util::{FutureExt as _, future::BoxFuture};
+use parking_lot::Mutex;
 use tokio::time::{Instant, timeout};
 use tracing::debug;
 
@@ -81,12 +82,7 @@ impl Cluster {
     /// The members of a tenant at the other nodes that are live.
     async fn elsewhere(&self, tenant: &Tenant) -> Arc<[Elsewhere]> {
         let known = &self.0.known;
-        let lock = || {
-            known
-                .by_tenant
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-        };
+        let lock = || known.by_tenant.lock();
         if let Some((at, members)) = lock().get(tenant)
             && at.elapsed() < FRESH
         {

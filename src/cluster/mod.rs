@@ -20,7 +20,7 @@ mod turns;
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 
@@ -30,6 +30,7 @@ use futures_util::{
     future::BoxFuture,
     stream::{self, BoxStream},
 };
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::{Instant, timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{field::display, info, warn};
@@ -162,7 +163,7 @@ impl std::fmt::Debug for Inner {
 
 impl Peer {
     fn lock(&self) -> MutexGuard<'_, Option<Arc<Link>>> {
-        self.link.lock().unwrap_or_else(PoisonError::into_inner)
+        self.link.lock()
     }
 
     fn link(&self) -> Option<Arc<Link>> {
@@ -171,13 +172,12 @@ impl Peer {
 
     /// Notes that no stream could be opened, or that one was.
     fn opened(&self, failed: Option<Instant>) {
-        *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = failed;
+        *self.failed.lock() = failed;
     }
 
     /// Whether no stream could be opened within that time.
     fn has_failed_within(&self, time: Duration) -> bool {
-        let failed = self.failed.lock();
-        let failed = *failed.unwrap_or_else(PoisonError::into_inner);
+        let failed = *self.failed.lock();
         failed.is_some_and(|at| at.elapsed() < time)
     }
 }
@@ -265,7 +265,7 @@ impl Cluster {
     }
 
     fn peers(&self) -> MutexGuard<'_, HashMap<NodeRow, Arc<Peer>>> {
-        self.0.peers.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.peers.lock()
     }
 
     fn peer(&self, node: NodeRow) -> Arc<Peer> {

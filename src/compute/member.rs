@@ -3,12 +3,13 @@
 use std::{
     collections::{BTreeMap, HashMap},
     sync::{
-        Arc, Mutex, OnceLock, PoisonError,
+        Arc, OnceLock,
         atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
     },
     time::Duration,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, mpsc, oneshot};
 
 use super::{Others, Request, Response, Wanted};
@@ -214,16 +215,13 @@ impl Members {
         member.map(Arc::clone)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Tenant, Vec<Arc<Member>>>> {
-        self.0
-            .by_tenant
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, HashMap<Tenant, Vec<Arc<Member>>>> {
+        self.0.by_tenant.lock()
     }
 
     /// A place among the calls that a tenant may have in flight; none if it has reached the limit.
     pub(super) fn place(&self, tenant: &Tenant, most: usize) -> Option<CallPermit> {
-        let mut out = self.0.out.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut out = self.0.out.lock();
         let count = out.entry(tenant.clone()).or_default();
         if *count >= most {
             return None;
@@ -275,7 +273,7 @@ pub(super) struct CallPermit {
 impl Drop for CallPermit {
     fn drop(&mut self) {
         let out = &self.members.0.out;
-        let mut out = out.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut out = out.lock();
         if let Some(count) = out.get_mut(&self.tenant) {
             *count -= 1;
             if *count == 0 {
@@ -360,8 +358,8 @@ impl Drop for Membership {
 }
 
 impl Member {
-    fn lock(&self) -> std::sync::MutexGuard<'_, Calls> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Calls> {
+        self.calls.lock()
     }
 
     fn facts(&self) -> Connected {

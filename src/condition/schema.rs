@@ -1,6 +1,9 @@
 //! Validates a condition against the schema of a model (`search.md` §4).
 
+use std::collections::HashSet;
+
 use super::{Condition, Error, Leaf, Matcher, Operand, Subject};
+use crate::entity::Path;
 use crate::model::{DataType, Node, Schema, Types};
 
 /// What a condition may use that the model does not declare.
@@ -30,6 +33,22 @@ impl Condition {
 }
 
 impl Condition {
+    /// The paths that the model does not know, each once.
+    pub fn unknown_paths(&self, schema: &Schema) -> Vec<Path> {
+        let mut unknown = Vec::new();
+        let mut seen = HashSet::new();
+        let _ = self.try_leaves::<()>(&mut |leaf| {
+            if let Subject::Field(path) = &leaf.subject
+                && schema.root.at(path).is_none()
+                && seen.insert(path.clone())
+            {
+                unknown.push(path.clone());
+            }
+            Ok(())
+        });
+        unknown
+    }
+
     /// Rejects operands that are not times where a time of the metadata is compared.
     pub fn check_times(&self) -> Result<(), Error> {
         self.try_leaves(&mut |leaf| match leaf.subject {

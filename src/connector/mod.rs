@@ -15,15 +15,10 @@ mod http;
 mod request;
 mod scrub;
 
-use std::{
-    collections::HashMap,
-    fmt,
-    path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use futures_util::FutureExt as _;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     time::{Instant, MissedTickBehavior, interval, timeout},
@@ -571,5 +566,5 @@ fn limited<T>(
 }
 
 fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
+    shared.lock()
 }

@@ -3,7 +3,13 @@
 //! A reader of a dialect reports a duplicate key where it stands, so the tree has to hold both. A
 //! `version: 1.10` is the text `1.10`, so a number is kept as it was written.
 
-use std::{borrow::Cow, collections::HashMap, fmt, fmt::Write as _, rc::Rc};
+use std::{
+    borrow::Cow,
+    collections::{HashMap, HashSet},
+    fmt,
+    fmt::Write as _,
+    rc::Rc,
+};
 
 use granit_parser::{Event, Parser, ScalarStyle, Tag};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
@@ -298,6 +304,11 @@ impl<'de> Deserialize<'de> for JsonMembers<'de> {
     }
 }
 
+/// The key of maps that are merged into the one that has it.
+const MERGE: &str = "<<";
+
+type Members = Vec<(Box<str>, Tree)>;
+
 /// A reader of YAML.
 struct Yaml<'a> {
     parser: Parser<'a, granit_parser::StrInput<'a>>,
@@ -409,19 +420,51 @@ impl<'a> Yaml<'a> {
 
     fn map(&mut self, depth: usize) -> Result<Tree, TreeError> {
         let mut members = Vec::new();
+        let mut merged = Vec::new();
         loop {
-            let key = match self.next()? {
-                Event::MappingEnd => return Ok(Tree::Map(members)),
-                Event::Scalar(text, _, _, None) => {
+            let (key, style) = match self.next()? {
+                Event::MappingEnd => return Ok(Tree::Map(with_merged(members, merged))),
+                Event::Scalar(text, style, _, None) => {
                     self.spend(Cost::of(&text))?;
-                    text.into_owned().into_boxed_str()
+                    (text.into_owned().into_boxed_str(), style)
                 }
                 _ => return Err(TreeError::Key),
             };
             let event = self.next()?;
-            members.push((key, self.value(event, depth)?));
+            let value = self.value(event, depth)?;
+            if style == ScalarStyle::Plain && &*key == MERGE && is_mergeable(&value) {
+                merged.push(value);
+            } else {
+                members.push((key, value));
+            }
         }
     }
+}
+
+fn is_mergeable(value: &Tree) -> bool {
+    match value {
+        Tree::Map(_) => true,
+        Tree::List(items) => items.iter().all(|item| matches!(item, Tree::Map(_))),
+        Tree::Null | Tree::Bool(_) | Tree::Number(_) | Tree::Text(_) => false,
+    }
+}
+
+/// The members of a map, then those of maps that are merged into it; of one name, the first counts.
+fn with_merged(mut members: Members, merged: Vec<Tree>) -> Members {
+    if merged.is_empty() {
+        return members;
+    }
+    let mut known: HashSet<Box<str>> = members.iter().map(|(key, _)| key.clone()).collect();
+    let maps = merged.into_iter().flat_map(|merged| match merged {
+        Tree::List(maps) => maps,
+        map => vec![map],
+    });
+    for map in maps {
+        let Tree::Map(added) = map else { continue };
+        let added = added.into_iter();
+        members.extend(added.filter(|(key, _)| known.insert(key.clone())));
+    }
+    members
 }
 
 /// The value of a scalar by YAML's core schema; `yes` and `on` are texts.
@@ -479,6 +522,13 @@ mod tests {
             ("!!str 12", "\"12\""),
             ("a: |\n  one\n  two\n", "{\"a\":\"one\\ntwo\\n\"}"),
             ("a: &x {b: 1}\nc: *x", r#"{"a":{"b":1},"c":{"b":1}}"#),
+            // Merge keys.
+            (
+                "a: &x {b: 1, c: 2}\nd: {<<: *x, b: 3}",
+                r#"{"a":{"b":1,"c":2},"d":{"b":3,"c":2}}"#,
+            ),
+            ("<<: [{a: 1}, {a: 2, b: 3}]", r#"{"a":1,"b":3}"#),
+            ("{'<<': {a: 1}, <<: 2}", r#"{"<<":{"a":1},"<<":2}"#),
             // Duplicates and their order are kept.
             ("b: 1\na: 2\nb: 3", r#"{"b":1,"a":2,"b":3}"#),
             (r#"{"b":1,"a":2,"b":3}"#, r#"{"b":1,"a":2,"b":3}"#),

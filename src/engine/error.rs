@@ -30,7 +30,7 @@ pub enum Error {
         state: StateName,
         known: Vec<TransitionName>,
     },
-    #[error("no workflow contains state `{0}`")]
+    #[error("no workflow contains state `{0}`; import a workflow that has this state")]
     NoWorkflow(StateName),
     #[error("transition \"{transition}\" criterion not matched{}", because(reason.as_deref()))]
     NotMatched {

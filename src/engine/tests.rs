@@ -308,7 +308,10 @@ fn a_state_that_no_workflow_has_is_saved_but_not_left() {
     let error = other.update(&made, "{}", Some("T")).expect_err("refused");
     assert_eq!(
         (error.code(), error.to_string().as_str()),
-        (Code::WorkflowFailed, "no workflow contains state `A`")
+        (
+            Code::WorkflowFailed,
+            "no workflow contains state `A`; import a workflow that has this state"
+        )
     );
 }
 

@@ -10,7 +10,6 @@ mod cel;
 mod error;
 mod mapping;
 mod path;
-mod pattern;
 mod scan;
 mod template;
 

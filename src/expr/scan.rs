@@ -5,17 +5,17 @@
 
 use super::{CelError, path::Segment};
 
+/// The longest text, in bytes.
+const TEXT_MAX: usize = 4 << 10;
+
 /// How deep brackets may nest: the parser of the library needs stack for each.
 const BRACKETS_MAX: usize = 24;
 
 /// How many operators a text may have: the tree of the library is as deep as they are many.
 const OPERATORS_MAX: usize = 200;
 
-/// How deep macros over lists may nest: each level multiplies the work.
-const LOOPS_MAX: usize = 2;
-
 /// The macros that evaluate an expression for each element.
-const LOOPS: [&str; 5] = ["all", "exists", "exists_one", "filter", "map"];
+const LOOPS: [&str; 6] = ["all", "exists", "existsOne", "exists_one", "filter", "map"];
 
 /// Names that are not variables.
 const WORDS: [&str; 4] = ["true", "false", "null", "in"];
@@ -25,8 +25,6 @@ const WORDS: [&str; 4] = ["true", "false", "null", "in"];
 pub(super) struct Chain<'a> {
     pub(super) root: &'a str,
     pub(super) members: Vec<Segment>,
-    /// In how many macros it is.
-    pub(super) loops: u32,
     /// Whether the text is nothing else.
     pub(super) is_all: bool,
 }
@@ -36,8 +34,6 @@ pub(super) struct Chain<'a> {
 pub(super) struct Scan<'a> {
     /// Names that no macro binds, in order.
     pub(super) chains: Vec<Chain<'a>>,
-    /// In how many macros the names are that macros bind.
-    pub(super) bound: Vec<u32>,
     /// The name that the text begins with, the sign after it and the rest, if the rest is one term:
     /// `reserved + input.quantity`.
     pub(super) sum: Option<(&'a str, char, &'a str)>,
@@ -86,6 +82,9 @@ struct Open<'a> {
 }
 
 pub(super) fn scan(text: &str) -> Result<Scan<'_>, CelError> {
+    if text.len() > TEXT_MAX {
+        return Err(CelError::TooLong(TEXT_MAX));
+    }
     let tokens = tokens(text)?;
     let mut found = Scan::default();
     let mut open: Vec<Open<'_>> = Vec::new();
@@ -106,8 +105,7 @@ pub(super) fn scan(text: &str) -> Result<Scan<'_>, CelError> {
                     binds,
                 });
                 brackets = brackets.max(open.len());
-                let loops = open.iter().filter(|open| open.binds.is_some()).count();
-                if open.len() > BRACKETS_MAX || loops > LOOPS_MAX {
+                if open.len() > BRACKETS_MAX {
                     return Err(CelError::TooDeep);
                 }
             }
@@ -130,10 +128,7 @@ pub(super) fn scan(text: &str) -> Result<Scan<'_>, CelError> {
                 if selects || is_call || WORDS.contains(&token.text) {
                     continue;
                 }
-                let loops = open.iter().filter(|open| open.binds.is_some()).count();
-                let loops = u32::try_from(loops).unwrap_or(u32::MAX);
                 if open.iter().any(|open| open.binds == Some(token.text)) {
-                    found.bound.push(loops);
                     continue;
                 }
                 let (members, used) = members(&tokens[next..]);
@@ -141,7 +136,6 @@ pub(super) fn scan(text: &str) -> Result<Scan<'_>, CelError> {
                 found.chains.push(Chain {
                     root: token.text,
                     members,
-                    loops,
                     is_all: is_whole,
                 });
                 if used > OPERATORS_MAX {
@@ -160,58 +154,6 @@ pub(super) fn scan(text: &str) -> Result<Scan<'_>, CelError> {
     found.sum = sum(text, &tokens);
     found.depth = operators + brackets;
     Ok(found)
-}
-
-/// The functions of a text that are replaced before it is compiled.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Replaced {
-    /// A function that is called, and the one that is called in its place.
-    pub(super) call: (&'static str, &'static str),
-    /// The function through which what a macro evaluates for each element passes.
-    pub(super) element: &'static str,
-}
-
-/// The text with functions replaced, and whether there is one.
-pub(super) fn replaced(text: &str, with: Replaced) -> Result<(String, bool), CelError> {
-    let tokens = tokens(text)?;
-    let (mut written, mut end) = (String::new(), 0);
-    let mut put = |from: usize, until: usize, new: &str| {
-        written.push_str(&text[end..from]);
-        written.push_str(new);
-        end = until;
-    };
-    // Of each open bracket: of a macro, how many commas there were.
-    let mut open: Vec<Option<usize>> = Vec::new();
-    for (at, token) in tokens.iter().enumerate() {
-        let (from, until) = (token.at, token.at + token.text.len());
-        match token.kind {
-            Kind::Sign('(' | '[' | '{') => {
-                let binds = loop_binds(&tokens[..=at], &tokens[at + 1..]);
-                open.push(binds.is_some_and(|name| !name.is_empty()).then_some(0));
-            }
-            Kind::Sign(')' | ']' | '}') => {
-                if open.pop().flatten().is_some_and(|commas| commas > 0) {
-                    put(from, from, ")");
-                }
-            }
-            Kind::Sign(',') => {
-                if let Some(Some(commas)) = open.last_mut() {
-                    let ends = if *commas > 0 { ")" } else { "" };
-                    put(from, until, &format!("{ends},{}(", with.element));
-                    *commas += 1;
-                }
-            }
-            Kind::Name if token.text == with.call.0 => {
-                if tokens.get(at + 1).is_some_and(|after| after.is('(')) {
-                    put(from, until, with.call.1);
-                }
-            }
-            Kind::Name | Kind::Number | Kind::Text { .. } | Kind::Sign(_) => {}
-        }
-    }
-    let is_replaced = end > 0;
-    written.push_str(&text[end..]);
-    Ok((written, is_replaced))
 }
 
 /// The text with `.0` after each whole number that is not an index; none if there is no such
@@ -483,63 +425,23 @@ mod tests {
     }
 
     #[test]
-    fn what_macros_evaluate_passes_through_a_function() {
-        let with = Replaced {
-            call: ("matches", "m_"),
-            element: "e_",
-        };
-        for (text, expected) in [
-            ("input.a + 1", None),
-            ("l.map(x, x + 1)", Some("l.map(x,e_( x + 1))")),
-            (
-                "l.map(x, x > 1, [x, 2])",
-                Some("l.map(x,e_( x > 1),e_( [x, 2]))"),
-            ),
-            (
-                "l.all(x, m.exists(y, f(x, y)))",
-                Some("l.all(x,e_( m.exists(y,e_( f(x, y)))))"),
-            ),
-            (
-                "s.matches('a, b') || matches(s, 'c')",
-                Some("s.m_('a, b') || m_(s, 'c')"),
-            ),
-            ("input.matches == 'x.map(y, z)'", None),
-            ("l.map(x, // a, b)\n x)", Some("l.map(x,e_( // a, b)\n x))")),
-        ] {
-            let (written, is_replaced) = replaced(text, with).expect(text);
-            assert_eq!(written, expected.unwrap_or(text));
-            assert_eq!(is_replaced, expected.is_some(), "{text}");
-        }
-    }
-
-    #[test]
     fn what_nests_too_deep_or_does_not_close_is_refused() {
         let deep = format!("{}1{}", "(".repeat(100), ")".repeat(100));
         let long = format!("1{}", "+1".repeat(1_000));
         let not = format!("{}true", "!".repeat(1_000));
         let path = format!("input{}", ".a".repeat(1_000));
-        for text in [
-            &*deep,
-            &long,
-            &not,
-            &path,
-            "input.a.map(x, x.map(y, y.map(z, z)))",
-        ] {
-            assert_eq!(scan(text), Err(CelError::TooDeep), "{text}");
+        for text in [deep, long, not, path] {
+            assert_eq!(scan(&text), Err(CelError::TooDeep), "{text}");
         }
         for text in ["(", "input.a)", "[1)", "'a", "\"", "'''a'", "'\\"] {
             assert!(matches!(scan(text), Err(CelError::Syntax(_))), "{text}");
         }
-        assert!(
-            scan("input.a.map(x, x).filter(x, x > 1).all(x, input.b.exists(y, y == x))").is_ok()
-        );
     }
 
     proptest::proptest! {
         #[test]
         fn no_text_makes_the_scan_panic(text in "[a-z.()\\[\\]{}'\"\\\\ +*0-9,eErb/\n\u{e9}]{0,60}") {
             let _ = scan(&text);
-            let _ = replaced(&text, Replaced { call: ("a", "b"), element: "c" });
         }
     }
 }

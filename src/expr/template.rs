@@ -21,9 +21,6 @@ use super::{
     string,
 };
 
-/// The longest CEL text, in bytes.
-const TEXT_MAX: usize = 4 << 10;
-
 /// The largest value, in bytes of JSON.
 const VALUE_MAX: usize = 2 << 20;
 
@@ -218,6 +215,16 @@ impl Template {
         }
     }
 
+    /// The member of an object.
+    pub fn member(&self, name: &str) -> Option<&Self> {
+        let Self::Object(members) = self else {
+            return None;
+        };
+        let mut members = members.iter();
+        let (_, value) = members.find(|(member, _)| **member == *name)?;
+        Some(value)
+    }
+
     /// The text that it is, whatever the values.
     pub fn text(&self) -> Option<String> {
         match self {
@@ -340,7 +347,7 @@ pub fn compute(text: &str, values: &str, row: &str) -> Result<String, CelError> 
         let value = value.ok_or_else(missing)?.get();
         variables.insert(chain.root, Cow::Borrowed(value));
     }
-    run(text, &found, &variables, &Budget::default())
+    run(text, &variables, &Budget::default())
 }
 
 fn push(into: &mut String, text: &str) -> Result<(), CelError> {
@@ -359,9 +366,6 @@ fn contains_root(text: &str, root: &str) -> bool {
 
 /// Checks a text where it is written: later it is evaluated as it is.
 fn check<'a>(text: &'a str, scope: &Scope<'_>) -> Result<Scan<'a>, CelError> {
-    if text.len() > TEXT_MAX {
-        return Err(CelError::TooLong(TEXT_MAX));
-    }
     let found = scan(text)?;
     for chain in &found.chains {
         match (chain.root, scope.steps) {
@@ -405,7 +409,7 @@ fn evaluated(text: &str, values: &Values<'_>) -> Result<String, CelError> {
         return value_of(chain, values).map(Cow::into_owned);
     }
     let kept = kept(&found, values)?;
-    run(text, &found, &kept, &values.read.budget)
+    run(text, &kept, &values.read.budget)
 }
 
 /// The value of a name with its members.
@@ -548,33 +552,11 @@ fn object_of<'a>(members: impl IntoIterator<Item = (&'a str, &'a str)>) -> Strin
     format!("{{{}}}", members.join(","))
 }
 
-/// Evaluates a text, unless that could take long: the library has no limit of its own. What is read
-/// is known before; what macros make of it is counted meanwhile.
 fn run(
     text: &str,
-    found: &Scan<'_>,
     variables: &BTreeMap<&str, Cow<'_, str>>,
     left: &Budget,
 ) -> Result<String, CelError> {
-    let all: usize = variables.values().map(|value| value.len()).sum();
-    let lists = variables
-        .values()
-        .map(|value| memchr::memchr_iter(b',', value.as_bytes()).count());
-    let elements = lists.sum::<usize>() + 1;
-    let mut work = 0_usize;
-    for chain in &found.chains {
-        let value = match variables.get(chain.root) {
-            Some(root) => walk(&chain.members, root, left)?,
-            None => None,
-        };
-        let bytes = value.map_or(0, str::len) + 1;
-        work = work.saturating_add(bytes.saturating_mul(elements.saturating_pow(chain.loops)));
-    }
-    for loops in &found.bound {
-        let rounds = elements.saturating_pow(loops.saturating_sub(1));
-        work = work.saturating_add(all.saturating_mul(rounds));
-    }
-    left.take(work)?;
     let variables: Vec<_> = variables
         .iter()
         .map(|(name, json)| Variable { name, json })
@@ -876,7 +858,8 @@ mod tests {
     fn work_and_size_are_bounded() {
         let list = format!("[{}]", vec!["1"; 50_000].join(","));
         let text = "y".repeat(1 << 20);
-        let input = format!(r#"{{"list":{list},"text":"{text}"}}"#);
+        let zeros = format!("[{}]", vec!["0"; 300].join(","));
+        let input = format!(r#"{{"list":{list},"text":"{text}","one":1}}"#);
         let of = |text: &str| {
             let template = Template::of_text(text, &everywhere()).expect(text);
             template.evaluate(&Values::of_input(&input))
@@ -912,10 +895,63 @@ mod tests {
             let text = format!("size(input.l{})", format!(".map(x, {made})").repeat(40));
             assert_eq!(small(&text), Err(CelError::TooMuchWork), "{text}");
         }
+        for text in [
+            // Rounds that are written in the text, and what they read.
+            format!("{zeros}.all(x, {zeros}.all(y, !input.text.contains('zq')))"),
+            format!("{zeros}.all(x, !input.text.contains('zq'))"),
+            format!("{zeros}.all(x, [input.text].all(y, !y.contains('zq')))"),
+            format!("[input.text].all(y, {zeros}.all(x, !y.contains('zq')))"),
+            format!("{zeros}.all(x, input.text + 'a' != input.text)"),
+            format!("{zeros}.map(x, {zeros}.map(y, {zeros} + [input.one]))"),
+            format!(
+                "size({zeros}.map(x, {zeros} + [input.one]){})",
+                ".map(x, x + x)".repeat(12)
+            ),
+            // What is made is copied again by each sign.
+            format!("size(input.list{})", " + input.list".repeat(60)),
+            format!("[input.list].map(x, size(x{})) ", " + x".repeat(60)),
+        ] {
+            assert_eq!(of(&text).err(), Some(CelError::TooMuchWork), "{text}");
+        }
         let literal = format!("size(input.list.map(x, '{}'))", "y".repeat(2_000));
         assert_eq!(of(&literal), Err(CelError::TooMuchWork));
         let pair = "input.text + input.text";
         assert_eq!(of(pair), Err(CelError::TooLarge(VALUE_MAX)));
+    }
+
+    #[test]
+    fn members_are_found_by_their_value() {
+        for (text, expected) in [
+            ("2 in [1, input.a]", "true"),
+            ("2.0 in [1, input.a]", "true"),
+            ("[input.a] in [[1], [2]]", "true"),
+            ("[input.a] in [1, 2]", "false"),
+            ("'2' in [input.a]", "false"),
+            ("'b' in {'b': input.a}", "true"),
+            ("input.a in {1: 1, 2u: 2}", "true"),
+            ("2.0 in {input.a: 1}", "true"),
+            ("2.5 in {input.a: 1}", "false"),
+            ("!(input.name in ['x', 'z'])", "true"),
+        ] {
+            assert_eq!(evaluate(text, None).as_deref(), Ok(expected), "{text}");
+        }
+        for text in ["1 in input.name", "[1] in {input.name: 1}"] {
+            let failed = evaluate(text, None);
+            assert!(matches!(failed, Err(CelError::Failed(_))), "{failed:?}");
+        }
+    }
+
+    #[test]
+    fn macros_nest_twice_at_most() {
+        let checked = |text: &str| Template::of_text(text, &everywhere()).map(|_| ());
+        for text in [
+            "input.a.map(x, x.map(y, y.map(z, z)))",
+            "[1].existsOne(input, [1].exists_one(input, [1].existsOne(input, input.a)))",
+        ] {
+            assert_eq!(checked(text), Err(CelError::TooDeep), "{text}");
+        }
+        let chained = "input.a.map(x, x).filter(x, x > 1).all(x, input.b.exists(y, y == x))";
+        assert_eq!(checked(chained), Ok(()));
     }
 
     #[test]

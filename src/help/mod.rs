@@ -115,19 +115,17 @@ impl Library {
 
     /// Resolves a path of names, separated by dots or slashes.
     pub fn find(&self, path: &str) -> Result<Found<'_>, Error> {
-        let names: Vec<&str> = path
-            .split(['/', '.'])
-            .filter(|name| !name.is_empty())
-            .collect();
+        let path = path.trim_matches('/');
+        if path.is_empty() {
+            return Ok(Found::Everything);
+        }
+        let names: Vec<&str> = path.split(['/', '.']).collect();
         let is_name = |name: &str| {
             let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
-            name.bytes().all(fits)
+            !name.is_empty() && name.bytes().all(fits)
         };
         if let Some(name) = names.iter().find(|name| !is_name(name)) {
             return Err(Error::Name((*name).to_owned()));
-        }
-        if names.is_empty() {
-            return Ok(Found::Everything);
         }
         if let Some(topic) = self.topic(&names) {
             return Ok(Found::Topic(topic));

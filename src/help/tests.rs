@@ -146,7 +146,9 @@ fn a_name_that_is_unknown_is_answered_with_the_nearest() {
         let expected = format!("there is no topic `{name}`; `interlock help` lists all topics");
         assert_eq!(asked(name), expected);
     }
-    assert!(asked("a b").contains("letters"));
+    for invalid in ["a b", "a..b", "models.", "models//validation"] {
+        assert!(asked(invalid).contains("letters"), "{invalid}");
+    }
     assert!(matches!(library.find(""), Ok(Found::Everything)));
 }
 

@@ -151,6 +151,12 @@ impl Coded for Refusal {
 }
 
 impl Model {
+    /// Whether documents can add no field to it.
+    pub fn has_all_fields(&self) -> bool {
+        // From that level on, null may become an object.
+        self.lock == Lock::Locked && self.change_level < Some(ChangeLevel::ArrayElements)
+    }
+
     /// The violations of a document, leaf by leaf.
     pub fn violations(&self, document: &Document, compat: Compat) -> Violations {
         check::violations(&self.schema, document, compat)

@@ -11,6 +11,11 @@ use crate::entity::{Path, Step};
 /// How many bytes a node counts in addition to its name.
 pub(super) const NODE_BYTES: usize = 64;
 
+/// How many names are compared with one that is not known, and how long they may be: that takes
+/// time for each pair of characters.
+const COMPARED_MAX: usize = 500;
+const COMPARED_BYTES_MAX: usize = 48;
+
 /// The schema of one model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Schema {
@@ -28,6 +33,26 @@ impl Schema {
         let members = self.root.members.as_ref();
         let member = members.and_then(|members| members.get(name));
         member.is_some_and(|member| member.types.any(|of| of == DataType::String))
+    }
+
+    /// The known path that was probably meant by an unknown one: one name in it is another, similar
+    /// one.
+    pub fn nearest(&self, path: &Path) -> Option<Path> {
+        let mut node = &self.root;
+        let steps = path.steps();
+        for (at, step) in steps.iter().enumerate() {
+            if let Some(next) = node.within(step) {
+                node = next;
+                continue;
+            }
+            let Step::Member(name) = step else {
+                return None;
+            };
+            let mut renamed = steps.to_vec();
+            renamed[at] = Step::Member(similar(name, node.members.as_ref()?)?);
+            return Some(Path::from_steps(renamed)).filter(|path| self.root.at(path).is_some());
+        }
+        None
     }
 
     /// Whether there are scalars at a path, or among the elements of a list there, so that an index
@@ -215,14 +240,18 @@ impl Node {
     /// The node at a path, if the path is known. A list without `[*]` stands for its elements if a
     /// leaf is needed.
     pub fn at(&self, path: &Path) -> Option<&Self> {
-        path.steps().iter().try_fold(self, |node, step| match step {
-            Step::Member(name) => match &node.members {
+        path.steps().iter().try_fold(self, Self::within)
+    }
+
+    fn within(&self, step: &Step) -> Option<&Self> {
+        match step {
+            Step::Member(name) => match &self.members {
                 Some(members) if members.get(name).is_some() => members.get(name),
-                _ if name.parse::<usize>().is_ok() => node.element.as_deref(),
+                _ if name.parse::<usize>().is_ok() => self.element.as_deref(),
                 _ => None,
             },
-            Step::Element(_) | Step::Each => node.element.as_deref(),
-        })
+            Step::Element(_) | Step::Each => self.element.as_deref(),
+        }
     }
 }
 
@@ -235,9 +264,51 @@ impl Schema {
     }
 }
 
+/// The most similar name of a member, unless all are mostly different.
+fn similar(name: &str, members: &SchemaMembers) -> Option<Arc<str>> {
+    let is_short = |name: &str| name.len() <= COMPARED_BYTES_MAX;
+    if !is_short(name) {
+        return None;
+    }
+    let known = members.iter().map(|(known, _)| known);
+    let known = known.take(COMPARED_MAX).filter(|known| is_short(known));
+    let distance = |known: &str| strsim::osa_distance(name, known);
+    let (distance, nearest) = known.map(|known| (distance(known), known)).min()?;
+    (distance <= (name.len() + 1) / 3).then(|| Arc::clone(nearest))
+}
+
 fn merge_options<T>(a: Option<T>, b: Option<T>, both: impl FnOnce(T, T) -> T) -> Option<T> {
     match (a, b) {
         (Some(a), Some(b)) => Some(both(a, b)),
         (one, other) => one.or(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entity::Document;
+
+    #[test]
+    fn a_misspelled_path_is_near_the_one_that_is_meant() {
+        let sample = r#"{"total":1,"lines":[{"sku":"a"}],"customer":{"name":"A","x":1},"on":true}"#;
+        let schema = Schema::infer(&Document::parse(sample).expect("JSON"));
+        for (unknown, meant) in [
+            ("$.totl", Some("$.total")),
+            ("$.Total", Some("$.total")),
+            ("$.lines[*].skus", Some("$.lines[*].sku")),
+            ("$.custmer.name", Some("$.customer.name")),
+            ("$.no", Some("$.on")),
+            ("$.customer.y", None),
+            // What would follow is not known there.
+            ("$.custmer.names", None),
+            ("$.country", None),
+            ("$.total.net", None),
+            ("$.total[0]", None),
+        ] {
+            let nearest = schema.nearest(&Path::parse(unknown).expect("a path"));
+            let nearest = nearest.map(|path| path.to_string());
+            assert_eq!(nearest.as_deref(), meant, "{unknown}");
+        }
     }
 }

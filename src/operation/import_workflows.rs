@@ -1,8 +1,13 @@
 //! Imports workflows into a model (`workflow-engine.md` §4).
 
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use serde_json::value::RawValue;
+use tokio::time::timeout;
 use tracing::info;
 
 use super::{Access, Context, Family, Operation, Output, conditions::reading};
@@ -12,15 +17,19 @@ use crate::event::{
     EventType,
     payload::{self, AsText, workflow},
 };
-use crate::id::ModelKey;
-use crate::storage::{self, ModelChange};
-use crate::workflow::{CyclePolicy, Entry, Error, ImportMode, Workflow, check_cycles};
+use crate::id::{ModelKey, StateName};
+use crate::model::Model;
+use crate::storage::{self, Definitions, ModelChange};
+use crate::workflow::{CyclePolicy, Entry, Error, ImportMode, Workflow, WorkflowSet, check_cycles};
 
 /// How often an import that met another one is tried again.
 const ATTEMPTS: usize = 5;
 
 /// How many warnings are returned.
 const WARNINGS_MAX: usize = 100;
+
+/// How long an import waits for the number of entities in each state.
+const COUNTED_WITHIN: Duration = Duration::from_secs(2);
 
 pub(super) struct ImportWorkflows {
     model: ModelKey,
@@ -101,22 +110,14 @@ impl Operation for ImportWorkflows {
             if self.cycles == CyclePolicy::Refused {
                 check_cycles(merged.entries.iter().map(|entry| &*entry.workflow))?;
             }
-            let imported = workflows.iter().map(|entry| &entry.workflow.name);
-            let never_chosen = merged.review_choice(imported);
-            let names: Vec<_> = workflows
-                .iter()
-                .map(|entry| entry.workflow.name.to_string())
-                .collect();
-            let mut shown = warnings.clone();
-            shown.extend(never_chosen);
-            let schema = &definitions.model.schema;
-            for entry in &workflows {
-                shown.extend(entry.workflow.review(Some(schema)));
-            }
+            let mut shown = stuck(&cx, &definitions, &merged).await;
+            shown.extend_from_slice(&warnings);
+            review(&definitions.model, &merged, &workflows, &mut shown);
             cut(&mut shown);
+            let names = workflows.iter().map(|entry| &entry.workflow.name);
             let imported = workflow::Imported {
                 model_id: AsText(self.model.id()),
-                workflows: names,
+                workflows: names.map(ToString::to_string).collect(),
             };
             let change = ModelChange::SetWorkflows {
                 seen: definitions.workflow_revision,
@@ -145,6 +146,46 @@ const fn may_be_empty(mode: ImportMode, compat: Compat) -> bool {
         ImportMode::Merge => true,
         ImportMode::Replace => !compat.replacing_needs_workflows(),
         ImportMode::Activate => false,
+    }
+}
+
+/// Warns of entities in states that no active workflow has after the import. They are counted only if
+/// the import changes which states there are, and not for long.
+async fn stuck(cx: &Context, definitions: &Definitions, merged: &WorkflowSet) -> Vec<String> {
+    let states = |set: &WorkflowSet| -> BTreeSet<StateName> {
+        let states = set.active().flat_map(|workflow| workflow.states.keys());
+        states.cloned().collect()
+    };
+    if states(&definitions.workflows) == states(merged) {
+        return Vec::new();
+    }
+    let counting = cx.storage().counts_by_state(definitions);
+    let Ok(Ok(counts)) = timeout(COUNTED_WITHIN, counting).await else {
+        return vec![format!(
+            "the entities of the model could not be counted within {COUNTED_WITHIN:?}, so some may be in a state that no active workflow has; compare the states with those of EntityStatsByStateGetRequest"
+        )];
+    };
+    let lost = counts
+        .into_iter()
+        .filter(|(state, _)| merged.govern(None, state).is_none());
+    lost.map(|(state, count)| {
+        let are = if count == 1 { "entity is" } else { "entities are" };
+        format!(
+            "{count} {are} in the state \"{state}\", which no active workflow has: no transition can be taken there; add the state, with a transition that leads on"
+        )
+    })
+    .collect()
+}
+
+/// Adds warnings of what the author can hardly have meant.
+fn review(model: &Model, merged: &WorkflowSet, imported: &[Entry], shown: &mut Vec<String>) {
+    let names = imported.iter().map(|entry| &entry.workflow.name);
+    shown.extend(merged.review_choice(names));
+    for Entry { workflow, .. } in imported {
+        shown.extend(workflow.review(Some(&model.schema)));
+        // Similar names are not looked for where nobody would read them.
+        let room = WARNINGS_MAX.saturating_sub(shown.len());
+        shown.extend(workflow.review_fields(model, room));
     }
 }
 
@@ -178,6 +219,9 @@ fn read(
                     problems.push(parsed.workflow.doubled());
                 }
                 let active = !compat.active_is_kept() || parsed.active.unwrap_or(true);
+                if active && parsed.active == Some(false) {
+                    warnings.push(parsed.workflow.activated());
+                }
                 workflows.push(Entry {
                     workflow: Arc::new(parsed.workflow),
                     active,

@@ -14,14 +14,10 @@
 //!   own once they are submitted.
 //! * Of writes, those that only delete are done however much is stored.
 
-use std::{
-    collections::HashMap,
-    num::NonZeroU32,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, num::NonZeroU32, sync::Arc, time::Duration};
 
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter, clock::Clock as _};
+use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
 use super::{Answers, Context, Route};
@@ -171,9 +167,7 @@ impl Inner {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Tenant, InFlight>> {
-        self.in_flight
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.in_flight.lock()
     }
 
     fn take_place(

@@ -82,7 +82,7 @@ mod validate_model;
 mod workers;
 mod writing;
 
-use std::{panic::AssertUnwindSafe, sync::LazyLock, time::Instant};
+use std::{future::ready, panic::AssertUnwindSafe, sync::LazyLock, time::Instant};
 
 use futures_util::{FutureExt as _, StreamExt as _, future::BoxFuture, stream};
 use schemars::{JsonSchema, Schema};
@@ -183,6 +183,15 @@ pub trait Operation: Sized + Send + 'static {
     /// Owns its context: a streamed answer outlives the call.
     fn run(self, cx: Context)
     -> impl Future<Output = Result<Output<Self::Answer>, Failure>> + Send;
+
+    /// Answers the repeat of a request whose outcome was stored with its commit.
+    fn repeat(
+        _: Context,
+        _: Event,
+        stored: Success,
+    ) -> impl Future<Output = Result<Answer, Failure>> + Send {
+        ready(Ok(Answer::One(stored)))
+    }
 }
 
 /// A row of the table of operations.
@@ -201,6 +210,7 @@ pub struct Route {
     answer: fn() -> Schema,
     failed: fn(&str, &Failure) -> String,
     run: fn(Context, Event) -> BoxFuture<'static, Result<Answer, Failure>>,
+    repeat: fn(Context, Event, Success) -> BoxFuture<'static, Result<Answer, Failure>>,
 }
 
 impl Route {
@@ -226,6 +236,7 @@ impl Route {
                     operation.run(cx).await.map(Into::into)
                 })
             },
+            repeat: |cx, event, stored| Box::pin(O::repeat(cx, event, stored)),
         }
     }
 
@@ -341,7 +352,7 @@ pub async fn dispatch_permitted(
         limits::has_room(&cx, route)?;
         let _turn = match once::begin(&mut cx, route, &event).await? {
             once::Begun::Now(turn) => turn,
-            once::Begun::Before(answer) => return Ok(answer),
+            once::Begun::Before(stored) => return (route.repeat)(cx, event, stored).await,
         };
         let asked = cx.promised().is_some().then(|| cx.clone());
         match ((route.run)(cx, event).await, asked) {

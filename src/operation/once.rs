@@ -14,6 +14,8 @@
 //!   in a commit of its own. After a crash in between a repeat is late.
 //! * So is the answer to an event for a row of a foreign database: after a crash in between a repeat
 //!   finds the row where the event has left it.
+//! * The start of a run whose end is waited for stores what is known when the run is committed. A
+//!   repeat waits for the end again.
 //! * What commits nothing else stores nothing: settings of the process are set again by a repeat.
 //! * What may call is not a commit either, and its answers hold secrets that are stored nowhere, so
 //!   requests that change it refuse a key.
@@ -23,10 +25,11 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -80,9 +83,7 @@ impl Keys {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Name, KeyInFlight>> {
-        self.in_flight
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.in_flight.lock()
     }
 
     /// Gets in line behind those that have the same key, who must be the same request.
@@ -160,8 +161,8 @@ impl Promised {
 pub(super) enum Begun {
     /// It is to be done; a turn, if it has a key.
     Now(Option<Turn>),
-    /// It was done.
-    Before(Answer),
+    /// It was done, and this was stored.
+    Before(Success),
 }
 
 /// Waits for the turn of a request that has a key, and finds out whether it was done.
@@ -222,14 +223,14 @@ pub(super) async fn met(cx: &Context, failure: Failure) -> Result<Answer, Failur
     let stored = cx.storage().outcomes(tenant, &promised.key).await?;
     let is_it = |stored: &&Remembered| stored.part == WHOLE && stored.print == promised.print;
     match stored.iter().find(is_it) {
-        Some(stored) => replay(cx, &stored.answer),
+        Some(stored) => replay(cx, &stored.answer).map(Answer::One),
         None => Err(failure),
     }
 }
 
-fn replay(cx: &Context, answer: &str) -> Result<Answer, Failure> {
+fn replay(cx: &Context, answer: &str) -> Result<Success, Failure> {
     let text = payload::readdressed(answer, cx.request())?;
-    Ok(Answer::One(Success::stored(text)))
+    Ok(Success::stored(text))
 }
 
 /// The outcomes for a key: those that are stored, and those of the transaction that is joined.

@@ -8,12 +8,13 @@
 use std::{
     collections::HashMap,
     sync::{
-        Arc, PoisonError, RwLock,
+        Arc,
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
 
+use parking_lot::RwLock;
 use tokio::{sync::Notify, time::timeout_at};
 use tracing::warn;
 
@@ -99,12 +100,12 @@ impl Receiving {
 impl Budget {
     /// The bytes that a tenant's requests hold.
     fn of_tenant(&self, tenant: &Tenant) -> Arc<AtomicUsize> {
-        let tenants = self.tenants.read().unwrap_or_else(PoisonError::into_inner);
+        let tenants = self.tenants.read();
         if let Some(used) = tenants.get(tenant) {
             return Arc::clone(used);
         }
         drop(tenants);
-        let mut tenants = self.tenants.write().unwrap_or_else(PoisonError::into_inner);
+        let mut tenants = self.tenants.write();
         if tenants.len() >= TENANTS && !tenants.contains_key(tenant) {
             tenants.retain(|_, used| Arc::strong_count(used) > 1);
         }

@@ -3,11 +3,7 @@
 //! A connection is driven by the request that uses it; an idle one by nobody, and looked at before
 //! it is used again. So there are no tasks, and dropping a request closes its connection.
 
-use std::{
-    pin::Pin,
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{pin::Pin, time::Duration};
 
 use bytes::Bytes;
 use futures_util::poll;
@@ -18,6 +14,7 @@ use hyper::{
     client::conn::http1::{self, SendRequest},
 };
 use hyper_util::rt::TokioIo;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::{Instant, timeout};
 use tokio_util::either::Either;
 use url::{Host, Url};
@@ -262,7 +259,7 @@ impl Client {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Idle>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+        self.idle.lock()
     }
 }
 

@@ -83,9 +83,10 @@ impl Run {
             Arrival::Answered { ordinal, answer } => machine.answered(ordinal, answer),
             Arrival::Signal { kind, payload } => machine.signal(kind, payload)?,
             Arrival::Cancel { reason } => machine.cancel(&reason)?,
+            // A saga may still undo something after its end.
+            Arrival::Due => machine.due(),
             _ if machine.run.status.is_end() => machine.ignore(),
             Arrival::Start => machine.start(),
-            Arrival::Due => machine.due(),
             Arrival::ChildEnded {
                 run,
                 status,
@@ -94,6 +95,35 @@ impl Run {
             Arrival::EntityMoved => machine.entity_moved(),
         };
         Ok(machine.drive(flow))
+    }
+
+    /// Refuses a signal, with a payload of so many bytes, that the run cannot take as it is.
+    ///
+    /// # Errors
+    /// Why it cannot take it.
+    pub fn check_signal(&self, kind: &str, bytes: usize) -> Result<(), Refusal> {
+        if self.status.is_end() {
+            return Err(Refusal::Finished(self.status));
+        }
+        let awaited = self.awaited_signal();
+        let is_awaited = awaited == Some(kind);
+        if self.saga.is_some() && !is_awaited {
+            return Err(Refusal::NotAwaited(awaited.map(Into::into)));
+        }
+        if !is_awaited && self.signals.len() >= SIGNALS_MAX {
+            return Err(Refusal::TooManySignals);
+        }
+        if self.history_bytes + bytes as u64 > HISTORY_MAX {
+            return Err(Refusal::HistoryFull);
+        }
+        Ok(())
+    }
+
+    fn awaited_signal(&self) -> Option<&str> {
+        match &self.waiting {
+            Some(Waiting::Signal { kind, .. }) => Some(kind),
+            Some(_) | None => None,
+        }
     }
 }
 
@@ -191,27 +221,12 @@ impl Machine<'_> {
     }
 
     fn signal(&mut self, kind: Box<str>, payload: Arc<str>) -> Result<Flow, Refusal> {
-        if self.run.status.is_end() {
-            return Err(Refusal::Finished(self.run.status));
-        }
-        let awaited = match &self.run.waiting {
-            Some(Waiting::Signal { kind: awaited, .. }) => Some(awaited),
-            _ => None,
-        };
-        if self.run.saga.is_some() && awaited != Some(&kind) {
-            return Err(Refusal::NotAwaited(awaited.cloned()));
-        }
-        let awaited = awaited == Some(&kind);
-        if !awaited && self.run.signals.len() >= SIGNALS_MAX {
-            return Err(Refusal::TooManySignals);
-        }
-        if self.run.history_bytes + payload.len() as u64 > HISTORY_MAX {
-            return Err(Refusal::HistoryFull);
-        }
+        self.run.check_signal(&kind, payload.len())?;
+        let is_awaited = self.run.awaited_signal() == Some(&*kind);
         let text = Arc::clone(&payload);
         let sequence = self.push_with(EventKind::SignalReceived, &kind, Some(payload));
         let payload = self.run.payload(&text, sequence);
-        if awaited {
+        if is_awaited {
             self.resume();
             self.push(EventKind::SignalMatched, &kind);
             if self.run.saga.is_some() {

@@ -11,6 +11,21 @@ use super::{
 use crate::clock::Timestamp;
 use crate::expr::{self, Budget, MappingError, Path, Root};
 
+/// How many search attributes a document has at most.
+pub const ATTRIBUTES_MAX: usize = 64;
+
+/// How many bytes the value of one of them, and those of all together, have at most, as JSON: they
+/// are part of the state, which is written with each commit of the run.
+const ATTRIBUTE_BYTES_MAX: usize = 1 << 10;
+const ATTRIBUTES_BYTES_MAX: usize = 16 << 10;
+
+/// The search attributes of a run as of a moment.
+pub(super) struct Attributes {
+    pub(super) values: Vec<(Name, Box<str>)>,
+    /// What has no value because it is too large.
+    pub(super) left_out: Option<Box<str>>,
+}
+
 /// The input of a step.
 #[derive(Debug, Clone)]
 pub(super) enum Input {
@@ -79,13 +94,16 @@ impl Run {
         }
     }
 
-    /// The search attributes as of now; what has no value, or one of another type, is null.
+    /// The search attributes as of now; what has no value, one of another type or one that is too
+    /// large, is null.
     pub(super) fn attributes(
         &self,
         of: &[SearchAttribute],
         now: Timestamp,
-    ) -> Prepared<Vec<(Name, Box<str>)>> {
-        let paths: Vec<Option<Path>> = of
+    ) -> Prepared<Attributes> {
+        // An earlier version of this program accepted more.
+        let kept = &of[..of.len().min(ATTRIBUTES_MAX)];
+        let paths: Vec<Option<Path>> = kept
             .iter()
             .map(|attribute| Path::parse_bare(&attribute.from).ok())
             .collect();
@@ -93,15 +111,54 @@ impl Run {
         if !missing.is_empty() {
             return Prepared::Load(missing);
         }
-        let values = of.iter().zip(paths).map(|(attribute, path)| {
-            let value = path.and_then(|path| {
-                let root = self.value(&path.root, now)?;
-                coerced(path.within(&root, &self.budget)?, attribute.kind)
+        let mut left_out = (kept.len() < of.len()).then(|| {
+            let count = of.len();
+            format!("the document has {count} search attributes; at most {ATTRIBUTES_MAX} are kept")
+        });
+        let mut bytes = 0;
+        let values = kept.iter().zip(paths).map(|(attribute, path)| {
+            let value = path.map_or(Ok(None), |path| self.attribute(&path, attribute.kind, now));
+            let value = value.and_then(|value| {
+                bytes += value.as_ref().map_or(0, String::len);
+                if bytes > ATTRIBUTES_BYTES_MAX {
+                    return Err(format!(
+                        "is too large: all together have at most {ATTRIBUTES_BYTES_MAX} bytes"
+                    ));
+                }
+                Ok(value)
+            });
+            let value = value.unwrap_or_else(|why| {
+                left_out.get_or_insert_with(|| {
+                    format!("the search attribute \"{}\" {why}", attribute.name)
+                });
+                None
             });
             let value = value.unwrap_or_else(|| "null".to_owned());
             (attribute.name.clone(), value.into())
         });
-        Prepared::Ready(values.collect())
+        Prepared::Ready(Attributes {
+            values: values.collect(),
+            left_out: left_out.map(Into::into),
+        })
+    }
+
+    /// The value of a search attribute, or why it is too large. Such a value is not copied.
+    fn attribute(
+        &self,
+        path: &Path,
+        kind: AttributeType,
+        now: Timestamp,
+    ) -> Result<Option<String>, String> {
+        let Some(root) = self.value(&path.root, now) else {
+            return Ok(None);
+        };
+        match path.within(&root, &self.budget) {
+            Some(json) if json.len() > ATTRIBUTE_BYTES_MAX => Err(format!(
+                "has {} bytes; at most {ATTRIBUTE_BYTES_MAX} are kept",
+                json.len()
+            )),
+            json => Ok(json.and_then(|json| coerced(json, kind))),
+        }
     }
 }
 

@@ -41,6 +41,7 @@ pub use form::{
     Tracking, Wait,
 };
 pub use history::{EventKind, HistoryEvent};
+pub use input::ATTRIBUTES_MAX;
 pub use run::{
     Begin, Payload, Position, Run, RunError, Signal, StartedBy, Status, StepResult, Then, Waiting,
 };

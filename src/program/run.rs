@@ -399,7 +399,7 @@ impl Run {
         run.input = run.payload(event.payload(), 1);
         run.loaded.insert(1, Arc::clone(&event.detail));
         if let Prepared::Ready(attributes) = run.attributes(&program.search_attributes, begin.now) {
-            run.attributes = attributes;
+            run.attributes = attributes.values;
         }
         run.loaded.clear();
         (run, event)

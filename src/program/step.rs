@@ -148,24 +148,25 @@ impl Machine<'_> {
         name: &str,
         found: Availability,
     ) -> Result<Option<std::time::Duration>, Ended> {
-        let (event, outcome, code, what) = match found {
+        let (event, outcome, code, message) = match found {
             Availability::Ready { timeout } => return Ok(timeout),
             Availability::Here => return Ok(None),
             Availability::Missing => (
                 EventKind::ActionNotFound,
                 "target_not_found",
                 "ACTION_NOT_FOUND",
-                "registered",
+                format!(
+                    "the action \"{name}\" is not registered; register it: flo action register {name}"
+                ),
             ),
             Availability::Disabled => (
                 EventKind::ActionDisabled,
                 "target_disabled",
                 "ACTION_DISABLED",
-                "enabled",
+                format!("the action \"{name}\" is not enabled"),
             ),
         };
         self.push(event, name);
-        let message = format!("the action \"{name}\" is not {what}");
         Err(Ended::by_engine(outcome, code, &message))
     }
 
@@ -482,7 +483,13 @@ impl Machine<'_> {
         let attributes = &program.search_attributes;
         match self.run.attributes(attributes, self.world.now) {
             Prepared::Load(events) => return load(events, Doing::Finish(ending)),
-            Prepared::Ready(attributes) => self.run.attributes = attributes,
+            Prepared::Ready(attributes) => {
+                self.run.attributes = attributes.values;
+                let code = None;
+                let left_out = attributes.left_out;
+                let left_out = left_out.map(|message| RunError { code, message });
+                ending.error = ending.error.or(left_out);
+            }
         }
         let event = match ending.status {
             Status::Completed => EventKind::WorkflowCompleted,

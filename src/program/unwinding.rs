@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::{
     arrival::Task,
     form::Name,
-    run::{Payload, Status, maybe_micros},
+    run::{Payload, Run, Status, Waiting, maybe_micros},
+    saga::Purpose,
 };
 use crate::clock::Timestamp;
 
@@ -87,9 +88,29 @@ impl SagaState {
     pub(super) fn due(&self) -> Option<Timestamp> {
         self.deadline.filter(|_| self.phase == Phase::Forward)
     }
+}
 
-    /// Whether everything that had been done was undone.
+impl Run {
+    /// Whether everything that a saga had done was undone.
     pub fn is_compensated(&self) -> bool {
-        self.has_unwound && self.errors.is_empty() && self.given_up.is_empty()
+        self.saga.as_ref().is_some_and(|saga| {
+            saga.has_unwound && saga.errors.is_empty() && saga.given_up.is_empty()
+        }) && self.to_undo().next().is_none()
+    }
+
+    /// The steps of a saga that it is undoing or has yet to undo. After its end these are steps
+    /// that succeeded too late.
+    pub fn to_undo(&self) -> impl Iterator<Item = &str> {
+        let purpose = match &self.waiting {
+            Some(Waiting::Task { task, .. }) => task.purpose.as_ref(),
+            Some(_) | None => None,
+        };
+        let undone_now = match purpose {
+            Some(Purpose::Undo(step)) => Some(&**step),
+            Some(Purpose::Action(_) | Purpose::OnComplete | Purpose::OnFailure) | None => None,
+        };
+        let saga = self.saga.iter().filter(|saga| saga.has_unwound);
+        let next = saga.flat_map(|saga| saga.completed.iter().rev());
+        undone_now.into_iter().chain(next.map(|step| &**step))
     }
 }

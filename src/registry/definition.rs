@@ -97,6 +97,8 @@ impl Definition {
 pub struct Listed {
     pub name: Arc<str>,
     pub kind: DefinitionKind,
+    /// The bundle that declares a saga.
+    pub bundle: Option<Arc<str>>,
     /// The latest version, or the one that was asked for.
     pub version: Arc<str>,
     /// In the order in which they were created.
@@ -126,6 +128,7 @@ impl Listed {
         Self {
             name,
             kind: head.kind,
+            bundle: head.bundle.clone(),
             version: Arc::clone(&version.version),
             versions: versions.map(|one| Arc::clone(&one.version)).collect(),
             enabled: !head.disabled,

@@ -16,7 +16,7 @@ use cloudevents::{
 use futures_util::{Stream, StreamExt as _, stream};
 use tokio_util::sync::CancellationToken;
 
-use super::{Gateway, KEY_HEADER, Limit, TOKEN_HEADER, paths, read_body};
+use super::{Gateway, KEY_HEADER, Limit, TOKEN_HEADER, parts::single_header, paths, read_body};
 use crate::auth::Login;
 use crate::error::{Code, Failure};
 use crate::event::{
@@ -95,10 +95,7 @@ async fn serve(gateway: &Arc<Gateway>, request: Request) -> Result<Response, Fai
     let sender = Sender {
         gateway: Arc::clone(gateway),
         login: gateway.login(headers).await?,
-        token: headers
-            .get(TOKEN_HEADER)
-            .and_then(|token| token.to_str().ok())
-            .map(Into::into),
+        token: single_header(headers, TOKEN_HEADER)?.map(Into::into),
         hold: None,
     };
     let hold = gateway.services.receiving.hold(&sender.login.caller.tenant);
@@ -108,7 +105,7 @@ async fn serve(gateway: &Arc<Gateway>, request: Request) -> Result<Response, Fai
         ..sender
     };
     let Incoming { mode, events } = read(&head.headers, &body)?;
-    let key = head.headers.get(KEY_HEADER);
+    let key = single_header(&head.headers, KEY_HEADER)?;
     if mode == Mode::Batched {
         if key.is_some() {
             return Err(Failure::malformed(format!(
@@ -139,16 +136,11 @@ async fn serve(gateway: &Arc<Gateway>, request: Request) -> Result<Response, Fai
 }
 
 /// The event with the key that came as a header, unless it has one of its own.
-fn with_key(event: Event, key: &HeaderValue) -> Event {
+fn with_key(event: Event, key: &str) -> Event {
     if event.attributes.contains_key(IDEMPOTENCY_ATTRIBUTE) {
         return event;
     }
-    let value = match key.to_str() {
-        Ok(key) => AttributeValue::String(key.into()),
-        // Refused where keys are read.
-        Err(_) => AttributeValue::Bytes(Bytes::copy_from_slice(key.as_bytes())),
-    };
-    event.with(IDEMPOTENCY_ATTRIBUTE, value)
+    event.with(IDEMPOTENCY_ATTRIBUTE, AttributeValue::String(key.into()))
 }
 
 /// Reads the events of a request; what is not a `CloudEvent` is a failure.

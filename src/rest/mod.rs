@@ -65,6 +65,10 @@ const TOKEN_HEADER: &str = "x-tx-token";
 /// The header with the key of a request that is to be done once (`stream.md` §2).
 const KEY_HEADER: &str = "idempotency-key";
 
+/// Where the paths are listed. A path or a method that does not exist is answered with it: the bodies
+/// of these answers are documented (`errors.md` §1) and say nothing.
+const HELP: &str = "</docs>; rel=\"help\"";
+
 /// What the gateway needs.
 #[derive(Debug, Clone)]
 pub struct Gateway {
@@ -146,7 +150,10 @@ pub fn router(gateway: Gateway) -> Router {
         let gateway = Arc::clone(&gateway);
         async move |request: Request| {
             match gateway.known(request.headers()).await {
-                Ok(_) => StatusCode::METHOD_NOT_ALLOWED.into_response(),
+                Ok(_) => {
+                    let help = [(header::LINK, HELP)];
+                    (StatusCode::METHOD_NOT_ALLOWED, help).into_response()
+                }
                 // Unauthenticated callers do not learn which paths exist (`errors.md` §1).
                 Err(failure) => gateway.problem(&failure, request.uri()),
             }

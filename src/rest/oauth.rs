@@ -154,6 +154,8 @@ async fn grant(
             break;
         }
     }
+    let clients = credentials.iter().map(|(client, _)| &**client);
+    authenticator.report_refusal(clients, peer, refused);
     Ok(Err(refused.into()))
 }
 

@@ -238,9 +238,18 @@ impl Parts {
         String::from_utf8_lossy(&self.body)
     }
 
+    /// The body as text that is not empty.
+    fn filled(&self) -> Result<&str, Failure> {
+        let text = self.text()?;
+        if text.trim_ascii().is_empty() {
+            return Err(Failure::malformed("the body is empty"));
+        }
+        Ok(text)
+    }
+
     /// The body as one JSON value.
     pub(super) fn json(&self) -> Result<&RawValue, Failure> {
-        serde_json::from_str(self.text()?)
+        serde_json::from_str(self.filled()?)
             .map_err(|error| Failure::malformed(format!("the body is not JSON: {error}")))
     }
 
@@ -274,7 +283,7 @@ impl Parts {
         &'a self,
         what: &str,
     ) -> Result<(T, Vec<String>), Failure> {
-        json::read_noting(self.text()?)
+        json::read_noting(self.filled()?)
             .map_err(|error| Failure::malformed(format!("invalid {what}: {error}")))
     }
 
@@ -283,7 +292,7 @@ impl Parts {
         &'a self,
         what: &str,
     ) -> Result<T, Failure> {
-        json::read(self.text()?)
+        json::read(self.filled()?)
             .map_err(|error| Failure::malformed(format!("invalid {what}: {error}")))
     }
 }

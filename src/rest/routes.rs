@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Gateway, KEY_HEADER, TOKEN_HEADER, discard, json,
+    Gateway, HELP, KEY_HEADER, TOKEN_HEADER, discard, json,
     parts::single_header,
     read_body,
     spelling::Limit,
@@ -27,10 +27,11 @@ use crate::id::MessageId;
 use crate::operation::{Answer, Context, Permit, Routed, dispatch_permitted, routed};
 
 /// Headers that carry credentials, which no saga reads.
-const HIDDEN: [&str; 4] = [
+const HIDDEN: [&str; 5] = [
     "authorization",
     "proxy-authorization",
     "cookie",
+    "x-api-key",
     TOKEN_HEADER,
 ];
 
@@ -106,7 +107,10 @@ async fn try_serve(gateway: &Gateway, request: Request) -> Result<Response, Fail
 fn not_found() -> Response {
     (
         StatusCode::NOT_FOUND,
-        [(header::CONTENT_TYPE, "text/plain; charset=utf-8")],
+        [
+            (header::LINK, HELP),
+            (header::CONTENT_TYPE, "text/plain; charset=utf-8"),
+        ],
         "404 page not found\n",
     )
         .into_response()

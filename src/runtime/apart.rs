@@ -2,8 +2,9 @@
 
 use std::sync::{Arc, atomic::AtomicBool};
 
-use super::Runtime;
+use super::{Initiator, Runtime};
 use crate::engine::{self, Input, Run, Step};
+use crate::error::{Code, Failure};
 use crate::pool::Pool;
 use crate::storage::Definitions;
 
@@ -15,6 +16,10 @@ const AT_ONCE_MAX: u64 = 1 << 20;
 /// The most bytes of documents that are validated or patched on the calling thread: about a
 /// millisecond.
 const BYTES_AT_ONCE_MAX: usize = 256 << 10;
+
+/// The most bytes of a document in a file that are read on the calling thread: well below a
+/// millisecond.
+const FILE_BYTES_AT_ONCE_MAX: usize = 64 << 10;
 
 /// The minimum cost of a leaf, in bytes.
 const LEAF: u64 = 256;
@@ -77,6 +82,25 @@ impl Runtime {
         let party = definitions.party();
         let work = Box::new(move |stop: &AtomicBool| work(&runtime, &definitions, stop));
         Box::pin(Pool::for_evaluating().run(party, work)).await
+    }
+
+    /// Does work whose time grows with the bytes of a document in a file.
+    pub(super) async fn apart_if_large_file<T: Send + 'static>(
+        &self,
+        by: &Initiator,
+        bytes: usize,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Failure> {
+        if bytes <= FILE_BYTES_AT_ONCE_MAX {
+            return Ok(work());
+        }
+        let party = self.storage().party(&by.tenant).await?;
+        let working = Box::pin(Pool::for_evaluating().run(party, move |_| work()));
+        let cancelled = || Failure::new(Code::Cancelled, "the request was cancelled");
+        by.cancel
+            .run_until_cancelled(working)
+            .await
+            .ok_or_else(cancelled)
     }
 
     async fn apart<T: Send + 'static>(

@@ -310,7 +310,7 @@ impl Runtime {
             None => pacing.pause(trouble.tries),
         };
         if let Err(failure) = self.store_trouble(tenant, &trouble).await {
-            warn!(%failure, "a failure could not be stored, so it is not counted");
+            warn!(failure = %failure.in_full(), "a failure could not be stored, so it is not counted");
             return Verdict::Again(pause);
         }
         if trouble.due.is_some() {
@@ -391,7 +391,7 @@ impl Runtime {
     /// it: incidents can be read while writes are refused.
     async fn sweep(&self, tenant: &Tenant, work: &Work) {
         if let Err(failure) = self.settle(tenant, work).await {
-            debug!(%failure, "the incident of work that is gone could not be removed");
+            debug!(failure = %failure.in_full(), "the incident of work that is gone could not be removed");
         }
     }
 

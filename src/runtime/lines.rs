@@ -4,9 +4,10 @@
 use std::{
     collections::HashMap,
     hash::{BuildHasher as _, Hash, RandomState},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// The things that somebody works on, each by its hash.
@@ -38,7 +39,7 @@ pub struct Turn {
 
 impl Lines {
     fn lock(&self) -> MutexGuard<'_, HashMap<u64, Line>> {
-        self.0.things.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.things.lock()
     }
 
     /// Waits for the turn of somebody who works on a thing. Who stops waiting leaves the line.

@@ -397,7 +397,7 @@ impl Runtime {
     /// Forgets the failures of a producer that was written.
     async fn producer_written(&self, (tenant, key): &Name) {
         if let Err(failure) = self.settle(tenant, &Work::producer(key)).await {
-            warn!(%failure, producer = %key.name, "the failure count of a producer could not be reset");
+            warn!(failure = %failure.in_full(), producer = %key.name, "the failure count of a producer could not be reset");
         }
     }
 

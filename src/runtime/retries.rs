@@ -2,10 +2,10 @@
 
 use std::{
     collections::{BTreeSet, HashMap},
-    sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::{sync::Notify, time::Instant};
 
 use crate::id::{RunId, Tenant};
@@ -25,7 +25,7 @@ struct Planned {
 
 impl Retries {
     fn lock(&self) -> MutexGuard<'_, Planned> {
-        self.planned.lock().unwrap_or_else(PoisonError::into_inner)
+        self.planned.lock()
     }
 
     /// Plans a run; one that is planned already stays where it is, unless this is earlier.

@@ -14,11 +14,12 @@ use std::{
     collections::{HashMap, VecDeque},
     ops::Range,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
@@ -124,7 +125,7 @@ impl Transactions {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<TransactionId, Open>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock()
     }
 
     /// Parks a unit in a new frame; from now on requests may join it.

@@ -9,9 +9,10 @@
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, oneshot};
 
 use crate::storage::{Due, TaskLine};
@@ -92,7 +93,7 @@ impl Turns {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.state.lock()
     }
 
     /// Returns once there may be a task to begin, or room for more.

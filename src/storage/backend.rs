@@ -299,6 +299,8 @@ reads! {
 
     /// How many bytes tenants have in what is after a position and up to another.
     usage(from: i64, to: i64) -> Vec<(Tenant, i64)>;
+    /// The next position after another one at which there is something of that.
+    usage_next(after: i64) -> Option<i64>;
     usage_of_messages(until: Sequence) -> Vec<(Tenant, i64)>;
     usage_of_records(until: Sequence) -> Vec<(Tenant, i64)>;
     usage_of_topics(until: Sequence) -> Vec<(Tenant, i64)>;

@@ -68,7 +68,9 @@ pub enum Error {
         column: &'static str,
         row: i64,
     },
-    #[error("the database is in use by another process: {0}")]
+    #[error(
+        "the database is in use by another process: {0}; stop that process, or use another database file (CYODA_SQLITE_PATH)"
+    )]
     InUse(PathBuf),
     #[error(
         "the database needs a migration; run `interlock migrate`, or set CYODA_SQLITE_AUTO_MIGRATE=true"
@@ -78,6 +80,10 @@ pub enum Error {
         "the database is an unfinished copy; finish it by the same `interlock copy`, or use an empty database"
     )]
     Incomplete,
+    #[error(
+        "the database was migrated by a newer release; run that release or a later one, or restore the backup made before the upgrade"
+    )]
+    Newer,
     #[error("the database could not be migrated")]
     Migration(#[source] Box<dyn std::error::Error + Send + Sync>),
     #[error(transparent)]
@@ -141,6 +147,7 @@ impl From<OpenError> for Error {
             OpenError::InUse(path) => Self::InUse(path),
             OpenError::NotMigrated => Self::NotMigrated,
             OpenError::Incomplete => Self::Incomplete,
+            OpenError::Newer => Self::Newer,
             OpenError::Migration(source) => Self::Migration(source),
             OpenError::Server(source) => Self::Server(source),
             OpenError::Unusable { path, source } => Self::Unusable { path, source },
@@ -176,6 +183,7 @@ impl Coded for Error {
             | Self::InUse(_)
             | Self::NotMigrated
             | Self::Incomplete
+            | Self::Newer
             | Self::Migration(_)
             | Self::Server(_)
             | Self::Database(_)
@@ -242,6 +250,7 @@ impl Coded for Error {
             | Self::InUse(_)
             | Self::NotMigrated
             | Self::Incomplete
+            | Self::Newer
             | Self::Migration(_)
             | Self::Server(_)
             | Self::Database(_)

@@ -5,10 +5,9 @@
 //! maintain it from the commit that declares it; a background task fills in what was there before
 //! (`upkeep::fill`).
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, PoisonError, RwLock},
-};
+use std::{collections::HashMap, sync::Arc};
+
+use parking_lot::RwLock;
 
 use super::{
     Error,
@@ -43,7 +42,7 @@ pub(super) struct State {
 
 impl Indexes {
     pub(super) fn current(&self) -> Arc<State> {
-        Arc::clone(&self.state.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.state.read())
     }
 
     pub(super) fn swap(&self, mut all: Vec<Index>) {
@@ -66,7 +65,7 @@ impl Indexes {
                 by_model.entry(index.model).or_default().push(index.clone());
             }
         }
-        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.write();
         *state = Arc::new(State {
             generation: state.generation + 1,
             all,

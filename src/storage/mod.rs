@@ -77,8 +77,8 @@ pub use port::{
     Identity, IdentityChange, IdentityKind, Index, IndexRow, IndexSettings, IndexState, Job,
     JobEnd, JobRow, JobState, Keyed, Listed, ListedTopic, MemberChange, Message, Migrate, Moved,
     Node, NodeEntry, NodeMember, NodeRow, Ordered, Print, Probe, Progress, Record, RecordHead,
-    RecordKey, RecordKind, RecordOrigin, RecordRow, Recorded, Remembered, RunEvents, RunKey,
-    RunKeyKind, RunName, RunsWanted, ScanLifecycle, ScanPage, ScanRow, Server, Settings,
+    RecordKey, RecordKind, RecordOrigin, RecordRow, Recorded, Remembered, Restored, RunEvents,
+    RunKey, RunKeyKind, RunName, RunsWanted, ScanLifecycle, ScanPage, ScanRow, Server, Settings,
     StoredProducer, StoredRun, Subject, Task, TaskKey, TaskKind, TaskLine, TaskPage, TaskRef,
     TopicEvent, TopicKey, UsedIndexes, Version,
 };

@@ -1,9 +1,6 @@
 //! Opening the storage.
 
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{path::Path, sync::Arc};
 
 use tokio::sync::{Notify, mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -38,7 +35,10 @@ use super::{
         trouble::Troubles,
         usage::Usage,
     },
-    port::{Copied, CopyError, CopyProgress, DatabaseLocation, Moved, Newest, Progress, Settings},
+    port::{
+        Copied, CopyError, CopyProgress, DatabaseLocation, Moved, Newest, Progress, Restored,
+        Settings,
+    },
     room::Room,
 };
 use crate::clock::{Clock, Timestamp};
@@ -80,7 +80,7 @@ impl Storage {
     }
 
     /// Puts a copy in the place of the database, while no service has it open. What is there is
-    /// kept under the name that is returned; without `replace` it is an error.
+    /// kept under another name; without `replace` it is an error.
     ///
     /// Positions of commits after the copy are not given again: to a reader of the feed that knows
     /// one of them, everything that follows is new.
@@ -90,7 +90,7 @@ impl Storage {
         replace: bool,
         now: Timestamp,
         progress: Progress<'_>,
-    ) -> Result<(Copied, Option<PathBuf>), CopyError> {
+    ) -> Result<Restored, CopyError> {
         backend::restore(settings, from, replace, now, progress).await
     }
 

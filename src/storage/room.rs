@@ -5,10 +5,11 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError, Weak},
+    sync::{Arc, Weak},
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     time::timeout,
@@ -79,7 +80,7 @@ impl Room {
     }
 
     fn of(&self, tenant: &Tenant) -> Arc<Semaphore> {
-        let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tenants = self.tenants.lock();
         if let Some(known) = tenants.get(tenant).and_then(Weak::upgrade) {
             return known;
         }

@@ -8,7 +8,7 @@ use super::measure::{
     INCIDENTS_OPEN, MANAGER_TICK_DURATION, MANAGERS_READ, OPERATION_DURATION, OPERATION_FAILURES,
     PANICS, POSITIONS_LOST, QUEUE_DEPTH, RUN_TIMER_LATENESS, RUNS_FINISHED, RUNS_OPEN,
     RUNS_STARTED, SCHEDULE_FIRES, SEARCH_INDEXES, STORAGE_DAMAGE, TASKS_FINISHED, TASKS_OPEN,
-    TENANT_REFUSALS, TX_ACTIVE, TX_CONFLICTS, TX_DURATION, WORKERS,
+    TENANT_REFUSALS, TOKEN_REFUSALS, TX_ACTIVE, TX_CONFLICTS, TX_DURATION, WORKERS,
 };
 use super::nodes::{CLOCK_DIFFERENCE, LINKS, NODE_STREAMS, PULSE_DURATION};
 
@@ -71,6 +71,7 @@ pub const METRICS: &[Metric] = &[
     metric(CONNECTIONS, MetricKind::Gauge, "port", "open connections: `rest`, `grpc`, `admin`"),
     metric(CONNECTIONS_ENDED, MetricKind::Counter, "reason", "connections and requests ended by the server"),
     metric(TENANT_REFUSALS, MetricKind::Counter, "limit", "requests rejected because their tenant reached a limit"),
+    metric(TOKEN_REFUSALS, MetricKind::Counter, "reason", "token requests that were refused: an unknown client or a wrong secret (`invalid_client`), too many of them from one address (`too_many_failures`), too many waiting requests (`busy`), a token to exchange that is not trusted (`untrusted_token`) or belongs to another tenant (`other_tenant`)"),
     metric(EXPENSIVE_WORK, MetricKind::Gauge, "kind", "conditions being read (`reading`), entities being evaluated (`evaluating`) and modules being executed (`modules`) on separate threads"),
     metric(PANICS, MetricKind::Counter, "", "contained panics"),
     metric(STORAGE_DAMAGE, MetricKind::Counter, "", "reads that met a damaged page of the database"),

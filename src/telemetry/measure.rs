@@ -29,6 +29,7 @@ pub(super) const HANDSHAKES: &str = "interlock_tls_handshakes_total";
 pub(super) const CONNECTIONS: &str = "interlock_connections";
 pub(super) const CONNECTIONS_ENDED: &str = "interlock_connections_ended_total";
 pub(super) const TENANT_REFUSALS: &str = "interlock_tenant_limit_refusals_total";
+pub(super) const TOKEN_REFUSALS: &str = "interlock_token_refusals_total";
 pub(super) const STORAGE_DAMAGE: &str = "interlock_storage_damage_total";
 pub(super) const EXPENSIVE_WORK: &str = "interlock_expensive_work_running";
 pub(super) const PANICS: &str = "interlock_panics_total";
@@ -395,6 +396,11 @@ impl Limited {
     }
 }
 
+/// Counts a token request that was refused.
+pub fn token_refused(reason: &'static str) {
+    counter!(TOKEN_REFUSALS, "reason" => reason).increment(1);
+}
+
 /// Counts a task that ended, by the kind of the task and its outcome.
 pub fn task_finished(kind: &'static str, outcome: &str) {
     const KNOWN: [&str; 5] = [
@@ -547,6 +553,15 @@ impl Exporter {
             LazyLock::force(&DISPATCHES);
             for name in [PANICS, STORAGE_DAMAGE, POSITIONS_LOST, MANAGERS_READ] {
                 counter!(name).absolute(0);
+            }
+            for reason in [
+                "invalid_client",
+                "too_many_failures",
+                "busy",
+                "untrusted_token",
+                "other_tenant",
+            ] {
+                counter!(TOKEN_REFUSALS, "reason" => reason).absolute(0);
             }
             for result in ["completed", "failed"] {
                 counter!(COMPENSATIONS, "result" => result).absolute(0);

@@ -1,9 +1,8 @@
 //! Modules, good and hostile, written in the text format.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Mutex, PoisonError},
-};
+use std::collections::BTreeMap;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::*;
 use crate::dialect::Severity;
@@ -38,11 +37,11 @@ impl Variables for Kept {
 }
 
 impl Kept {
-    fn lock(&self) -> Result<std::sync::MutexGuard<'_, BTreeMap<String, Vec<u8>>>, Unavailable> {
+    fn lock(&self) -> Result<MutexGuard<'_, BTreeMap<String, Vec<u8>>>, Unavailable> {
         if self.is_away {
             return Err(Unavailable);
         }
-        Ok(self.values.lock().unwrap_or_else(PoisonError::into_inner))
+        Ok(self.values.lock())
     }
 }
 

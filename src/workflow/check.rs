@@ -183,6 +183,14 @@ impl Problems {
 }
 
 impl Workflow {
+    /// The warning of an import that makes the workflow active although it is not to be.
+    pub fn activated(&self) -> String {
+        let place = Location::workflow(self.name.as_str());
+        format!(
+            "{place}: `active: false` is ignored and the workflow is active; to make it inactive, import the other workflows with the mode ACTIVATE"
+        )
+    }
+
     /// The error of an import that contains two workflows of this name.
     pub fn doubled(&self) -> Problem {
         Problem {

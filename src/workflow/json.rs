@@ -14,6 +14,7 @@ use super::{
     build::{build, is_timer},
     check::{Location, Problems},
     on_runs::{signals_runs, starts_run},
+    place::unreadable,
 };
 use crate::compat::Compat;
 use crate::condition::Form;
@@ -348,7 +349,7 @@ impl Workflow {
     /// Parses one definition under a compatibility profile, and reports every error in it.
     pub fn import(text: &str, compat: Compat) -> Result<Parsed, Error> {
         let (mut json, mut unknown): (WorkflowJson, _) =
-            json::read_noting(text).map_err(|error| Error::Json(error.to_string()))?;
+            json::read_noting(text).map_err(|error| unreadable(text, &error))?;
         unknown.extend(json.take_strays());
         let place = Location::workflow(&json.name);
         let mut problems = Problems::new(compat);

@@ -10,6 +10,7 @@ mod check;
 mod diagram;
 mod json;
 mod on_runs;
+mod place;
 mod review;
 mod set;
 

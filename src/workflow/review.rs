@@ -9,8 +9,9 @@ use std::collections::HashSet;
 
 use super::{Entry, Location, Mode, State, Task, Transition, Workflow, WorkflowSet};
 use crate::condition::{Condition, Finding};
+use crate::entity::Path;
 use crate::id::{StateName, WorkflowName};
-use crate::model::Schema;
+use crate::model::{Model, Schema};
 
 impl Workflow {
     /// The warnings, each with its place and a remedy. Those that depend on the model are reported
@@ -26,6 +27,44 @@ impl Workflow {
         review.criteria();
         review.states();
         review.warnings
+    }
+
+    /// Warnings about fields in criteria that the documents of the model cannot have; `most` of them
+    /// at most.
+    pub fn review_fields(&self, model: &Model, most: usize) -> Vec<String> {
+        if !model.has_all_fields() {
+            return Vec::new();
+        }
+        let schema = &model.schema;
+        let unknown = self.criteria().flat_map(|(place, criterion)| {
+            let unknown = criterion.unknown_paths(schema).into_iter();
+            unknown.map(move |path| (place.clone(), path))
+        });
+        let warning = |(place, path): (Location, Path)| {
+            let meant = schema.nearest(&path);
+            let meant = meant.map_or_else(String::new, |meant| format!("; did you mean {meant}?"));
+            format!(
+                "{place}: in the criterion, {path} is a field that the model does not have, so it counts as missing{meant}"
+            )
+        };
+        unknown.take(most).map(warning).collect()
+    }
+
+    /// The criteria and what each of them guards.
+    fn criteria(&self) -> impl Iterator<Item = (Location, &Condition)> {
+        let place = Location::workflow(self.name.as_str());
+        let own = self.criterion.iter().map({
+            let place = place.clone();
+            move |criterion| (place.clone(), criterion)
+        });
+        let of_transitions = self.states.iter().flat_map(move |(name, state)| {
+            let place = place.state(name.as_str());
+            state.transitions.iter().filter_map(move |transition| {
+                let place = place.transition(transition.name.as_str());
+                Some((place, transition.criterion.as_ref()?))
+            })
+        });
+        own.chain(of_transitions)
     }
 }
 

@@ -14,7 +14,7 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::support::{
-    Connection, PATIENCE, Server, command, create, locked_model, payload_of, request,
+    Connection, PATIENCE, Server, command, create, locked_model, payload_of, request, wait::until,
 };
 
 const DATABASE: &str = ".local/share/interlock/interlock.db";
@@ -196,6 +196,45 @@ async fn after_a_restore_no_position_is_given_again() {
     server.restart_with(&[("CYODA_SQLITE_PATH", text(kept))]);
     let connection = server.connect().await;
     assert_eq!(numbers(&connection, &model).await, [0, 1, 2, 3, 4, 5]);
+}
+
+#[tokio::test]
+async fn however_often_a_backup_is_restored_no_position_is_given_again() {
+    // What is counted is not looked for at each position that was left out.
+    let limit = ("INTERLOCK_TENANT_STORED_BYTES", "1000000");
+    let mut server = Server::on_disk(&[limit]);
+    let connection = server.connect().await;
+    let model = locked_model(&connection, "order", json!({"n": 1})).await;
+    create(&connection, &model, json!({"n": 0})).await;
+    let folder = server.folder();
+    let copy = folder.join("copy.db");
+    let (done, reported) = run(&folder, &[], &["backup", text(&copy)]).await;
+    assert!(done, "{reported}");
+    drop(connection);
+    let mut last = 0;
+    for time in 1..=3 {
+        server.kill();
+        let replace = ["restore", text(&copy), "--replace"];
+        let (done, reported) = run(&folder, &[], &replace).await;
+        assert!(done, "{reported}");
+        server.restart();
+        let connection = server.connect().await;
+        for n in [1, 2] {
+            create(&connection, &model, json!({"n": 10 * time + n})).await;
+        }
+        // A reader continues where it was before.
+        let new = changes(&connection, last, if last == 0 { 3 } else { 2 }).await;
+        assert!(new.iter().all(|new| *new > last), "{new:?} after {last}");
+        assert!(new.is_sorted(), "{new:?}");
+        last = new[new.len() - 1];
+        // All of them are exact in the numbers of every language.
+        assert!(last < 1 << 53, "{last}");
+        until("the bytes are counted", async || {
+            let said = server.logged();
+            said.contains("what tenants have stored is counted")
+        })
+        .await;
+    }
 }
 
 #[tokio::test]

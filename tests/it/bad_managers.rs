@@ -390,3 +390,39 @@ async fn a_state_file_of_another_tenant_or_namespace_says_nothing() {
     let why = now["workers"][0]["items"][0]["error"].as_str();
     assert!(why.is_some_and(|why| why.contains("is not there")), "{now}");
 }
+
+#[tokio::test]
+async fn starts_that_are_too_large_for_one_transaction_are_made_in_several() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let flow = waits_for_a_signal("org.acme:a");
+    connection.ok("RunDefinitionCreateRequest", flow).await;
+    let large: Vec<Value> = (0..80).map(|n| item(&format!("/s/{n}"))).collect();
+    let mut large: Value = serde_json::from_str(&of_items("a", &json!(large))).expect("JSON");
+    large["workers"][0]["import_options"] = json!({"o": "x".repeat(900_000)});
+    put_manager(&connection, "a.json", &large.to_string()).await;
+    let small = of_items("a", &json!([item("/t/1"), item("/t/2")]));
+    put_manager(&connection, "b.json", &small).await;
+    let ticked = tick(&connection).await;
+    let started = |at: usize| ticked["processed"][at]["started"].as_array().map(Vec::len);
+    assert_eq!((started(0), started(1)), (Some(80), Some(2)));
+}
+
+#[tokio::test]
+async fn a_manager_with_very_many_members_is_read_in_linear_time() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let flow = waits_for_a_signal("org.acme:a");
+    connection.ok("RunDefinitionCreateRequest", flow).await;
+    let options: Vec<String> = (0..80_000).map(|n| format!(r#""{n}":0"#)).collect();
+    let mut text = of_items("a", &json!([item("/s/1")]));
+    let options = format!(r#""import_options":{{{}}},"items""#, options.join(","));
+    text = text.replacen(r#""items""#, &options, 1);
+    put_manager(&connection, "m.json", &text).await;
+    let ticked = timeout(PATIENCE, tick(&connection)).await.expect("soon");
+    assert_eq!(ticked["processed"][0]["status"], "in-progress", "{ticked}");
+    let pause = json!({"manager": "m.json", "do": "pause"});
+    let paused = connection.ok("ManagerControlRequest", pause);
+    let paused = timeout(PATIENCE, paused).await.expect("soon");
+    assert_eq!(paused["status"], "paused");
+}

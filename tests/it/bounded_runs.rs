@@ -168,6 +168,28 @@ async fn paths_into_a_large_deep_input_end_the_run_and_nobody_waits() {
 }
 
 #[tokio::test]
+async fn large_attributes_are_not_kept_and_do_not_hold_up_the_end() {
+    let flow = Flow::new().await;
+    let mut document = three_steps("attributed");
+    let attribute = |n: u32| json!({"name": format!("a{n}"), "from": "input"});
+    document["searchAttributes"] = (0..65).map(attribute).collect();
+    let refused = json!({"document": document});
+    let refused = flow
+        .connection
+        .fails("RunDefinitionCreateRequest", refused)
+        .await;
+    assert_eq!(refused, "VALIDATION_FAILED");
+    document["searchAttributes"] = (0..64).map(attribute).collect();
+    let input = json!({"n": 1, "text": "x".repeat(1_000_000)});
+    let ended = flow.run(document, input).await;
+    assert_eq!(ended.status(), "completed");
+    assert_eq!(ended.run["searchAttributes"]["a63"], Value::Null);
+    let message = ended.run["error"]["message"].as_str().expect("a text");
+    let expected = "the search attribute \"a0\" has ";
+    assert!(message.starts_with(expected), "{message}");
+}
+
+#[tokio::test]
 async fn attributes_are_compared_as_what_they_are() {
     let flow = Flow::new().await;
     let mut document = three_steps("attributed");

@@ -127,8 +127,8 @@ async fn a_bundle_is_answered_as_it_was_sent_and_outlives_a_restart() {
         let saga = connection.ok("RunDefinitionGetRequest", json!({"name": "create_order"}));
         let saga = saga.await;
         assert_eq!(
-            (&saga["kind"], &saga["version"]),
-            (&json!("saga"), &json!("1"))
+            (&saga["kind"], &saga["version"], &saga["bundle"]),
+            (&json!("saga"), &json!("1"), &json!("shop"))
         );
         let document = saga["document"].as_str().expect("a text");
         assert!(
@@ -335,6 +335,14 @@ async fn what_a_bundle_no_longer_declares_takes_no_starts() {
         (&replaced["version"], &replaced["change"]),
         (&json!(2), &json!("replaced"))
     );
+    assert_eq!(
+        replaced["removed"],
+        json!({"sagas": ["old"], "machines": [], "routes": [], "connectors": []})
+    );
+    // The bundle was named, so it is known what it replaces.
+    assert!(replaced.get("warnings").is_none(), "{replaced}");
+    let again = apply(&connection, "b", &waiting("kept")).await;
+    assert!(again.get("removed").is_none(), "{again}");
     let failed = connection.fails("RunStartRequest", start("old")).await;
     assert_eq!(failed, "RUN_DEFINITION_NOT_FOUND");
     let kept = connection
@@ -528,6 +536,32 @@ async fn the_command_applies_files_with_its_own_environment() {
     let (code, out, _) = run(&["bundle", "delete", "shop"]).await;
     assert_eq!((code, &*out), (Some(0), "Deleted bundle: shop\n"));
     assert_eq!(run(&["bundle", "show", "shop"]).await.0, Some(1));
+}
+
+#[tokio::test]
+async fn the_command_says_what_an_application_removes() {
+    let server = Server::start();
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("shop.hcl"), SHOP).expect("writes");
+    fs::write(folder.path().join("other.hcl"), waiting("other")).expect("writes");
+    let run = async |line: &[&str]| interlock(&server, &folder, line).await;
+    let (code, out, err) = run(&["apply", "-f", "shop.hcl"]).await;
+    assert_eq!((code, &*err), (Some(0), ""));
+    assert!(!out.contains("removed"), "{out}");
+    for line in [
+        &["apply", "-f", "other.hcl", "--dry-run"][..],
+        &["apply", "-f", "other.hcl"],
+    ] {
+        let (code, out, err) = run(line).await;
+        assert_eq!(code, Some(0), "{err}");
+        let removed = "saga create_order, state machine order_status, route POST /orders, \
+                       connector api, connector orders, connector stripe";
+        assert!(out.contains(&format!("  removed: {removed}\n")), "{out}");
+        assert!(
+            err.contains("warning: no bundle is named") && err.contains(removed),
+            "{err}"
+        );
+    }
 }
 
 #[tokio::test]

@@ -226,6 +226,44 @@ async fn a_callback_that_fails_undoes_itself_and_nothing_else() {
 }
 
 #[tokio::test]
+async fn a_stale_update_of_what_the_transaction_makes_is_reported_however_often_it_is_tried() {
+    let Stage {
+        server: _server,
+        connection,
+        member,
+        doc,
+        other,
+        ..
+    } = stage().await;
+    let model = other.clone();
+    member.serve(move |call, connection| {
+        let model = model.clone();
+        async move {
+            let (token, new) = (call.token(), new_entity(&model, &json!({"n": 1})));
+            let made = joined(&connection, token, "EntityCreateRequest", new).await;
+            let id = made["transactionInfo"]["entityIds"][0].clone();
+            let stale = "00000000-0000-0000-0000-000000000000";
+            let change = json!({"entityId": id, "data": {"n": 2}, "ifMatch": stale});
+            let changes = json!({"dataFormat": "JSON", "payloads": [change]});
+            for _ in 0..10 {
+                let kind = "EntityUpdateCollectionRequest";
+                let answer = joined(&connection, token, kind, changes.clone()).await;
+                assert_eq!(answer["success"], true, "{answer}");
+                let error = &answer["chunks"][0]["failed"][0]["error"];
+                assert_eq!(error["code"], "ENTITY_MODIFIED", "{answer}");
+            }
+            Reply::Nothing
+        }
+    });
+    create(&connection, &doc, json!({"n": 1})).await;
+    let (entities, _) = connection
+        .all("EntityGetAllRequest", json!({"model": other}))
+        .await;
+    assert_eq!(entities.len(), 1);
+    assert_eq!(entities[0]["payload"]["data"]["n"], 1);
+}
+
+#[tokio::test]
 async fn of_the_anchor_the_returned_document_wins_else_the_written_one() {
     let Stage {
         server: _server,

@@ -416,6 +416,16 @@ async fn a_query_without_an_end_is_interrupted() {
 }
 
 #[tokio::test]
+async fn a_query_cannot_make_values_that_fill_the_memory() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (caller, orders) = (Caller::new(), file(folder.path()));
+    let query = "SELECT length(hex(zeroblob(20000000))) AS n";
+    let call = caller.call(&orders, json!({"operation": "SELECT", "query": query}));
+    let message = refused(call.await);
+    assert!(message.contains("too big"), "{message}");
+}
+
+#[tokio::test]
 async fn many_writers_of_one_file_all_succeed() {
     let folder = tempfile::tempdir().expect("a folder");
     let (caller, orders) = (Arc::new(Caller::new()), Arc::new(file(folder.path())));

@@ -20,6 +20,13 @@ async fn create(connection: &Connection, document: &str) -> Value {
     connection.ok("RunDefinitionCreateRequest", payload).await
 }
 
+/// The codes of the findings of an answer.
+fn codes(answer: &Value) -> Vec<String> {
+    let findings = answer["findings"].as_array().expect("a list").iter();
+    let codes = findings.map(|one| one["code"].as_str().expect("a code").to_owned());
+    codes.collect()
+}
+
 async fn described(connection: &Connection, payload: Value) -> Value {
     connection.ok("RunDefinitionGetRequest", payload).await
 }
@@ -43,7 +50,7 @@ async fn a_definition_is_answered_as_it_was_sent_and_outlives_a_restart() {
         (&json!("order"), &json!("1.10"), &json!("created"))
     );
     assert_eq!(created["digest"].as_str().expect("a digest").len(), 64);
-    assert_eq!(created["findings"], json!([]));
+    assert_eq!(codes(&created), ["E509"]);
     assert!(created.get("requestId").is_none(), "{created}");
     let object = json!({"kind": "Workflow", "name": "object", "version": "1", "plans": {
         "fast": {"executors": [{"name": "a", "action": "@actions/a"}]}},
@@ -122,7 +129,46 @@ async fn warnings_are_answered_and_kept() {
     assert_eq!(created["findings"][0]["code"], "E108");
     assert_eq!(created["findings"][0]["severity"], "warning");
     let stored = described(&connection, json!({"name": "w"})).await;
-    assert_eq!(stored["findings"], created["findings"]);
+    // Whether an action is registered is not kept: it may change.
+    assert_eq!(codes(&created), ["E108", "E509"]);
+    assert_eq!(stored["findings"], json!([created["findings"][0]]));
+}
+
+#[tokio::test]
+async fn an_action_that_is_not_registered_is_a_warning_and_a_run_says_what_to_do() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let plans = "plans:\n  p:\n    executors:\n      - {name: a, action: \"@actions/pack\"}\n      - {name: b, action: \"@actions/ship\"}\n";
+    let fails = "    failure: flo.Failed\n";
+    let document = document("w", "1", "pack") + fails + plans;
+    let validated = json!({"document": document});
+    let validated = connection.ok("RunDefinitionValidateRequest", validated);
+    let created = create(&connection, &document).await;
+    assert_eq!(created["findings"], validated.await["findings"]);
+    let findings = created["findings"].as_array().expect("a list").iter();
+    let places: Vec<_> = findings
+        .filter(|one| one["code"] == "E509")
+        .map(|one| (one["location"].as_str(), one["severity"].as_str()))
+        .collect();
+    assert_eq!(
+        places,
+        [
+            (Some("start.run"), Some("warning")),
+            (Some("plans.p.executors[1].action"), Some("warning"))
+        ]
+    );
+    let start = json!({"definition": "w", "waitMs": 10_000});
+    let failed = connection.ok("RunStartRequest", start).await;
+    assert_eq!(failed["run"]["status"], "failed", "{failed}");
+    let message = failed["run"]["error"]["message"].as_str();
+    let message = message.unwrap_or_else(|| panic!("{failed}"));
+    assert!(message.ends_with("flo action register pack"), "{message}");
+    for name in ["pack", "ship"] {
+        let register = json!({"name": name});
+        connection.ok("ActionRegisterRequest", register).await;
+    }
+    let again = create(&connection, &document).await;
+    assert!(!codes(&again).contains(&"E509".to_owned()), "{again}");
 }
 
 #[tokio::test]

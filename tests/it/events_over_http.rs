@@ -206,3 +206,25 @@ async fn in_batched_mode_every_event_is_answered_in_its_turn() {
         (400, "BAD_REQUEST")
     );
 }
+
+#[tokio::test]
+async fn a_transaction_token_that_cannot_be_read_is_refused_and_nothing_is_written() {
+    let (server, model, _) = stage().await;
+    let rest = server.rest();
+    let rest = rest.with("content-type", "application/cloudevents+json");
+    let create = json!({"id": "x", "entityFormat": "JSON",
+        "payload": {"model": model, "data": {"n": 3}}});
+    let create = event("EntityCreateRequest", "1", create).to_string();
+    for name in ["x-tx-token", "idempotency-key"] {
+        let unreadable = rest.with(name, "é");
+        let refused = unreadable.post("/api/events", create.clone());
+        refused.await.refused(400, "BAD_REQUEST");
+        let twice = rest.with(name, "a").with(name, "b");
+        let refused = twice.post("/api/events", create.clone());
+        refused.await.refused(400, "BAD_REQUEST");
+    }
+    let name = model["name"].as_str().expect("a name");
+    let path = format!("/api/entity/{name}/{}", model["version"]);
+    let found = server.rest().get(&path).await.ok();
+    assert_eq!(found.as_array().map(Vec::len), Some(2), "{found}");
+}

@@ -264,6 +264,16 @@ async fn definitions_are_listed_shown_disabled_enabled_and_deleted() {
         .run_with(&["workflow", "create", "-f", "-"], WAITS)
         .await;
     assert_eq!(created.out, "Created workflow: waits\n", "{}", created.err);
+    let described = format!("{WAITS}description: as before\n");
+    for (document, word) in [
+        (WAITS, "Unchanged"),
+        (&described, "Replaced"),
+        (WAITS, "Replaced"),
+    ] {
+        let again = shell.run_with(&["workflow", "create", "-f", "-"], document);
+        let expected = format!("{word} workflow: waits (version 1)\n");
+        assert_eq!(again.await.out, expected);
+    }
     let listed = shell.line(&["workflow", "ls"]).await;
     assert!(
         listed

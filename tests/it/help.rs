@@ -82,6 +82,7 @@ async fn what_is_no_topic_is_refused() {
         .await
         .refused(400, "BAD_REQUEST");
     rest.get("/api/help/%FF").await.refused(400, "BAD_REQUEST");
+    rest.get("/api/help/a..b").await.refused(400, "BAD_REQUEST");
     for path in ["/api/help", "/api/help/models"] {
         let said = rest.post(path, "").await;
         assert_eq!(said.headers["allow"], "GET, HEAD");

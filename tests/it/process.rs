@@ -116,7 +116,7 @@ fn a_bad_setting_ends_the_start_with_its_name() {
 async fn a_port_that_is_taken_ends_the_start() {
     let server = Server::start();
     let port = server.http.port().to_string();
-    let (code, _, error) = run(
+    let (code, said, error) = run(
         &server.folder(),
         &[
             ("CYODA_STORAGE_BACKEND", "memory"),
@@ -128,6 +128,7 @@ async fn a_port_that_is_taken_ends_the_start() {
         code == Some(1) && error.contains("CYODA_HTTP_PORT"),
         "{error}"
     );
+    assert!(!said.contains("committer"), "{said}");
 }
 
 #[tokio::test]
@@ -138,6 +139,7 @@ async fn a_second_process_on_one_file_is_refused() {
         code == Some(1) && error.contains("in use by another process"),
         "{error}"
     );
+    assert!(error.contains("stop that process"), "{error}");
     let (code, _, error) = run(&server.folder(), &[], &["migrate"]);
     assert!(code == Some(1) && error.contains("in use"), "{error}");
 }
@@ -231,6 +233,11 @@ fn commands_warn_of_settings_that_they_do_not_know() {
     let (code, _, error) = run(folder.path(), &misspelled, &["migrate"]);
     let warned = error.contains("did you mean INTERLOCK_SQLITE_PATH?");
     assert!(code == Some(0) && warned, "{error}");
+    let misspelled = [("CYODA_IAM_MOD", "jwt"), ("CYODA_ELSEWHERE", "x")];
+    let (code, _, error) = run(folder.path(), &misspelled, &["migrate"]);
+    let warned = error.contains("CYODA_IAM_MOD is not a setting; did you mean CYODA_IAM_MODE?");
+    assert!(code == Some(0) && warned, "{error}");
+    assert!(!error.contains("CYODA_ELSEWHERE"), "{error}");
 }
 
 #[test]
@@ -256,6 +263,24 @@ fn what_is_not_a_database_is_named_and_left_as_it_is() {
         .map(|file| file.expect("a file").file_name())
         .collect();
     assert_eq!(names.len(), 2, "{names:?}");
+}
+
+#[test]
+fn a_database_of_a_newer_release_is_refused_with_a_remedy() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let database = folder.path().join("new.db");
+    let settings = [("CYODA_SQLITE_PATH", database.to_str().expect("text"))];
+    let (code, ..) = run(folder.path(), &settings, &["migrate"]);
+    assert_eq!(code, Some(0));
+    rusqlite::Connection::open(&database)
+        .expect("opens")
+        .execute_batch("insert into _sqlx_migrations values (9999, 'later', '', true, x'', 0)")
+        .expect("a later migration");
+    for command in [&[][..], &["migrate"]] {
+        let (code, _, error) = run(folder.path(), &settings, command);
+        let is_said = error.contains("was migrated by a newer release; run that release");
+        assert!(code == Some(1) && is_said, "{error}");
+    }
 }
 
 #[test]
@@ -483,6 +508,8 @@ fn arguments_that_cannot_be_right_are_exit_code_2_and_say_what_is_expected() {
         (&["members", "--address", "::1:9090"], "[::1]:PORT"),
         (&["migrate", "--timeout", "x"], "not a duration like `5m`"),
         (&["workflow", "draw"], "<FILE|--model <NAME/VERSION>>"),
+        (&["--port", "80"], "CYODA_HTTP_PORT=8081"),
+        (&["serve", "--http-port=80"], "CYODA_HTTP_PORT=8081"),
         (&["help", "nonsense"], "`interlock help` lists all topics"),
         (&["help", "metrics"], "did you mean `reference.metrics`?"),
     ] {

@@ -720,9 +720,39 @@ async fn unknown_paths_and_methods_are_distinguished() {
                 .expect("text")
                 .starts_with("text/plain")
         );
+        assert_eq!(said.headers["link"], HELP, "{path}");
     }
     let said = rest.delete("/api/model/").await;
     assert_eq!((said.status.as_u16(), said.text.as_str()), (405, ""));
+    assert_eq!(said.headers["link"], HELP);
+    assert_eq!(said.headers["allow"], "GET,HEAD");
+}
+
+/// Where an answer without a problem document says that the paths are listed.
+const HELP: &str = "</docs>; rel=\"help\"";
+
+#[tokio::test]
+async fn an_empty_body_is_reported_as_that() {
+    let server = Server::start();
+    let rest = server.rest();
+    rest.lock_model("doc", r#"{"n":1}"#).await;
+    for path in [
+        "/api/entity/JSON/doc/1",
+        "/api/entity/JSON",
+        "/api/model/doc/1/workflow/import",
+        "/api/model/import/JSON/SAMPLE_DATA/doc/2",
+        "/api/search/direct/doc/1",
+        "/api/entity/stats/doc/1/query",
+    ] {
+        for body in ["", " \n"] {
+            let said = rest.post(path, body).await;
+            let detail = said.json()["detail"].to_string();
+            assert!(
+                said.status == 400 && detail.contains(": the body is empty"),
+                "{path}: {detail}"
+            );
+        }
+    }
 }
 
 #[tokio::test]

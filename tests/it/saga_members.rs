@@ -36,7 +36,11 @@ saga "order" {
 "#;
 
 async fn applied(limit: &str) -> (Server, Connection) {
-    let server = Server::on_disk(&[]);
+    applied_with(limit, &[]).await
+}
+
+async fn applied_with(limit: &str, settings: &[(&str, &str)]) -> (Server, Connection) {
+    let server = Server::on_disk(settings);
     let connection = server.connect().await;
     let text = SHOP.replace("LIMIT", limit);
     let files = json!([{"path": "a.hcl", "text": text}]);
@@ -77,8 +81,12 @@ impl Shop {
     }
 
     async fn answer(&self, task: &Value) {
+        self.says(task, "success").await;
+    }
+
+    async fn says(&self, task: &Value, outcome: &str) {
         let answer =
-            json!({"requestId": task["requestId"], "outcome": "success", "output": {"n": 1}});
+            json!({"requestId": task["requestId"], "outcome": outcome, "output": {"n": 1}});
         let answer = request("TaskCalculationResponse", &self.0.fresh_id(), answer);
         self.0.send(answer).await;
     }
@@ -99,6 +107,16 @@ async fn undone(connection: &Connection, run: &str) -> Value {
     found("the saga is undone", async || {
         let shown = connection.ok("RunGetRequest", run.clone()).await["run"].take();
         (shown["compensated"] == true && shown["finishedAt"].is_string()).then_some(shown)
+    })
+    .await
+}
+
+/// The run as it is once it has ended, whatever there is to undo then.
+async fn ended(connection: &Connection, run: &str) -> Value {
+    let run = json!({"runId": run});
+    found("it has ended", async || {
+        let shown = connection.ok("RunGetRequest", run.clone()).await["run"].take();
+        shown["finishedAt"].is_string().then_some(shown)
     })
     .await
 }
@@ -144,17 +162,43 @@ async fn a_call_that_hung_is_repeated_when_its_member_has_left() {
     hung.does(&["POST /a"]).await;
     assert_eq!(hung.call().await.0, "POST /b");
     hung.does(&["POST /undo-a"]).await;
-    let shown = found("it has ended", async || {
-        let run = json!({"runId": run});
-        let shown = connection.ok("RunGetRequest", run).await["run"].take();
-        shown["finishedAt"].is_string().then_some(shown)
-    })
-    .await;
+    let shown = ended(&connection, &run).await;
     assert_eq!(shown["compensated"], false, "whether b was done is unknown");
     let other = Shop::join(&server).await;
     drop(hung);
     other.does(&["POST /b", "POST /undo-b"]).await;
     undone(&connection, &run).await;
+}
+
+/// A step that succeeds after the end is undone, but nobody reports how that ended.
+#[tokio::test]
+async fn a_late_compensation_that_is_never_reported_is_an_error() {
+    let settings = [("INTERLOCK_TASKS_WAIT", "2s")];
+    let (server, connection) = applied_with("timeout = \"1s\"", &settings).await;
+    let member = Shop::join(&server).await;
+    let run = started(&connection).await;
+    member.does(&["POST /a"]).await;
+    let (operation, late) = member.call().await;
+    assert_eq!(operation, "POST /b");
+    member.does(&["POST /undo-a"]).await;
+    ended(&connection, &run).await;
+    member.answer(&late).await;
+    let (operation, undo) = member.call().await;
+    assert_eq!(operation, "POST /undo-b");
+    let errors = |message: &str| json!([{"step": "b", "message": message}]);
+    let shown = ended(&connection, &run).await;
+    assert_eq!(shown["compensated"], false, "{shown}");
+    let expected = errors("the step is not undone yet");
+    assert_eq!(shown["compensationErrors"], expected);
+    member.says(&undo, "pending").await;
+    let expected = errors("no answer came in time");
+    let shown = found("the compensation has failed", async || {
+        let shown = ended(&connection, &run).await;
+        (shown["compensationErrors"] == expected).then_some(shown)
+    })
+    .await;
+    assert_eq!(shown["compensated"], false);
+    assert!(shown["waiting"].is_null(), "{shown}");
 }
 
 /// Nobody has taken the call, so nothing was done.

@@ -197,6 +197,55 @@ async fn the_command_starts_lists_and_shows_sagas() {
     }
 }
 
+/// A client that lost the first answer learns how the saga ended.
+#[tokio::test]
+async fn a_repeated_start_is_answered_with_the_end() {
+    let (server, outside) = applied().await;
+    let line = ["saga", "start", "quick", r#"{"who":"me"}"#];
+    let with_key = |key: &'static str| [&line[..], &["--idempotency-key", key]].concat();
+    let completed = interlock(&server, &with_key("good")).await;
+    assert!(completed.1.ends_with(" completed\n"), "{completed:?}");
+    assert_eq!(interlock(&server, &with_key("good")).await, completed);
+    outside.next("POST /three", Behaviour::Empty(402));
+    let compensated = interlock(&server, &with_key("declined")).await;
+    assert_eq!(compensated.0, Some(1), "{compensated:?}");
+    assert_eq!(interlock(&server, &with_key("declined")).await, compensated);
+    // The same over HTTP, where the key is that of the request.
+    outside.next("POST /three", Behaviour::Empty(402));
+    for path in ["/quick", "/api/sagas/quick"] {
+        let rest = server.rest().with("idempotency-key", path);
+        let first = rest.post(path, r#"{"who":"me"}"#).await.ok();
+        let again = rest.post(path, r#"{"who":"me"}"#).await.ok();
+        assert_eq!(again, first, "{path}");
+    }
+    let seen = outside.seen().into_iter();
+    let charges = seen.filter(|seen| seen.line == "POST /one").count();
+    assert_eq!(charges, 4, "a repeat starts nothing");
+}
+
+/// A saga that waits is answered before its end.
+#[tokio::test]
+async fn a_repeated_start_of_a_saga_that_has_ended_does_not_say_that_it_is_running() {
+    let (server, _outside) = applied().await;
+    let connection = server.connect().await;
+    let line = [
+        "saga",
+        "start",
+        "slow",
+        "--run-id",
+        "slow-1",
+        "--idempotency-key",
+        "k",
+    ];
+    let (code, out, _) = interlock(&server, &line).await;
+    assert_eq!((code, &*out), (Some(0), "slow-1 running\n"));
+    connection
+        .ok("RunCancelRequest", json!({"runId": "slow-1"}))
+        .await;
+    let (code, out, _) = interlock(&server, &line).await;
+    assert_eq!((code, &*out), (Some(1), "slow-1 cancelled\n"));
+}
+
 #[tokio::test]
 async fn a_run_says_whether_a_route_or_a_caller_has_started_it() {
     let (server, _outside) = applied().await;
@@ -235,4 +284,22 @@ async fn compensations_are_counted_by_their_result() {
             tokio::task::yield_now().await;
         }
     }
+}
+
+#[tokio::test]
+async fn a_saga_that_was_undone_is_shown_as_such_in_the_list_of_runs() {
+    let (server, outside) = applied().await;
+    outside.on("POST /two", Behaviour::Empty(402));
+    let line = ["saga", "start", "quick", r#"{"who":"me"}"#, "--run-id", "r"];
+    let (code, out, _) = interlock(&server, &line).await;
+    assert_eq!(code, Some(1), "{out}");
+    let (_, runs, _) = interlock(&server, &["flo", "workflow", "list-runs"]).await;
+    let (heads, row) = runs.split_once('\n').expect("two lines");
+    assert!(heads.ends_with("COMPENSATED  ERROR"), "{runs}");
+    let at = heads.find("COMPENSATED").expect("a column");
+    assert!(row[at..].starts_with("yes "), "{runs}");
+    assert!(row.contains("POST /two answered 402"), "{runs}");
+    let status = ["flo", "workflow", "status", "r"];
+    let (_, status, _) = interlock(&server, &status).await;
+    assert!(status.contains(r#""compensated":true"#), "{status}");
 }

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::support::{
     Rest, Said, Server, client, command, request,
     token::{KEY, KID, STRANGE_KEY, claims_of, seconds, signed},
+    wait::found,
 };
 
 const SETTINGS: &[(&str, &str)] = &[
@@ -137,6 +138,73 @@ async fn a_pair_is_taken_as_it_is_and_as_forms_write_it() {
         .send("POST", "/api/oauth/token", in_body)
         .await
         .ok();
+}
+
+#[tokio::test]
+async fn a_refused_token_request_is_counted_and_logged_with_the_client_that_is_known() {
+    let server = server();
+    let rest = server.rest();
+    let grant = "grant_type=client_credentials";
+    for (client, secret) in [
+        ("a-secret-as-id", "first"),
+        ("first", "wr0ng"),
+        ("first", "s3cret/with:odd+signs"),
+    ] {
+        ask(&rest, &basic(client, secret), grant).await;
+    }
+    let metrics = Rest::new(server.admin).get("/metrics").await.text;
+    let counted = r#"interlock_token_refusals_total{reason="invalid_client"} 2"#;
+    assert!(metrics.contains(counted), "{metrics}");
+    let log = found("both are logged", async || {
+        let log = server.logged();
+        (log.matches("a token request was refused").count() >= 2).then_some(log)
+    });
+    let log = log.await;
+    let lines = log.lines().filter(|line| line.contains("was refused"));
+    let named = lines.filter(|line| line.contains("client.id=\"first\""));
+    assert_eq!(named.count(), 1, "{log}");
+    for secret in ["a-secret-as-id", "wr0ng"] {
+        assert!(!log.contains(secret), "{log}");
+    }
+}
+
+#[tokio::test]
+async fn listening_on_all_addresses_without_tls_is_warned_of() {
+    let is_warned = |server: &Server| server.logged().contains("without TLS");
+    assert!(is_warned(&server()));
+    // Whoever names the address has decided.
+    let named = [SETTINGS, &[("INTERLOCK_BIND_ADDRESS", "127.0.0.1")]].concat();
+    assert!(!is_warned(&Server::with(&named)));
+}
+
+#[tokio::test]
+async fn commands_send_the_token_of_the_settings() {
+    let server = server();
+    let token = token(&server).await;
+    let port = server.grpc.port().to_string();
+    let file = server.folder().join("token");
+    std::fs::write(&file, format!("{token}\n")).expect("writes");
+    let file = file.to_str().expect("UTF-8").to_owned();
+    let wrong = ["members", "--metadata", "authorization=Bearer wrong"];
+    for (name, value, line, expected) in [
+        ("INTERLOCK_TOKEN", &token, &["members"][..], Some(0)),
+        ("INTERLOCK_TOKEN_FILE", &file, &["members"], Some(0)),
+        // What the command itself is given takes precedence.
+        ("INTERLOCK_TOKEN", &token, &wrong, Some(1)),
+        ("HOME", &file, &["members"], Some(1)),
+    ] {
+        let settings = [("CYODA_GRPC_PORT", &*port), (name, &**value)];
+        let output = command(&server.folder(), &settings).args(line).output();
+        let output = output.expect("runs");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), expected, "{name} {line:?}: {said}");
+        assert!(!said.contains(&*token), "{said}");
+        assert_eq!(
+            said.contains("set INTERLOCK_TOKEN"),
+            expected == Some(1),
+            "{said}"
+        );
+    }
 }
 
 #[tokio::test]

@@ -333,6 +333,66 @@ steps:
     assert_eq!(state(&get(&connection, &id).await), "SHIPPED");
 }
 
+/// One that only passes time, and one that takes a transition itself before it waits for another
+/// signal than that sends.
+const SAGAS: &str = r#"connector "store" { type = "entity" }
+saga "idle" {
+  step "rest" { delay = "1h" }
+}
+saga "shipping" {
+  step "ship" {
+    action {
+      connector = "store"
+      operation = "TRANSITION ship"
+      target    = "order/1"
+      where     = { id = "input.entity.id" }
+    }
+  }
+  step "wait" { await = "delivered" }
+}
+"#;
+
+#[tokio::test]
+async fn a_saga_that_does_not_wait_for_the_signal_of_a_transition_does_not_refuse_it() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    define(&connection, FULFILMENT).await;
+    let files = json!([{"path": "a.hcl", "text": SAGAS}]);
+    connection
+        .ok("BundleApplyRequest", json!({"files": files}))
+        .await;
+    let tell = json!([signals(json!({"signal": "go"}))]);
+    let start = |name: &str| starts(json!({"definition": name}));
+    let pay = json!([start("idle"), start("fulfilment")]);
+    let model = json!({"n": 1});
+    let model = governed_model(&connection, "order", model, orders(pay, tell.clone())).await;
+    let id = create(&connection, &model, json!({"n": 1})).await;
+    take(&connection, &id, "pay").await;
+    let runs = runs_of(&connection, &id).await;
+    for run in &runs {
+        comes_to(&connection, &run["runId"], "waiting").await;
+    }
+    take(&connection, &id, "ship").await;
+    let by_name = |name: &str| {
+        let mut runs = runs.iter();
+        let run = runs.find(|run| run["definition"]["name"] == name);
+        run.expect("a run")["runId"].clone()
+    };
+    let waited = run(&connection, &by_name("fulfilment")).await;
+    assert_eq!(waited["status"], "completed", "it is in the same commit");
+    let idle = run(&connection, &by_name("idle")).await;
+    assert_eq!(idle["waiting"]["for"], "timer", "{idle}");
+    let import = orders(json!([start("shipping")]), tell);
+    let import = json!({"model": model, "importMode": "REPLACE", "workflows": [import]});
+    connection.ok("EntityWorkflowImportRequest", import).await;
+    let id = create(&connection, &model, json!({"n": 1})).await;
+    take(&connection, &id, "pay").await;
+    let runs = runs_of(&connection, &id).await;
+    let shipping = comes_to(&connection, &runs[0]["runId"], "waiting").await;
+    assert_eq!(shipping["waiting"]["name"], "delivered", "{shipping}");
+    assert_eq!(state(&get(&connection, &id).await), "SHIPPED");
+}
+
 #[tokio::test]
 async fn a_signalled_run_sees_and_changes_the_entity_within_the_transition() {
     let server = Server::start();

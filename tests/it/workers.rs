@@ -7,8 +7,8 @@ use interlock::event::EventType;
 use serde_json::{Value, json};
 
 use crate::support::{
-    Connection, Member, Reply, Server, code, create, governed_model, payload_of, processed_by,
-    request, sync_processor,
+    Connection, Member, Reply, Server, code, command, create, governed_model, payload_of,
+    processed_by, request, sync_processor,
 };
 
 async fn register(connection: &Connection, worker: &str) -> Value {
@@ -127,6 +127,11 @@ async fn a_member_is_listed_with_what_it_announced_and_may_be_drained() {
         (&json!("shop"), &json!(4))
     );
     assert_eq!(member["labels"], json!({"zone": "eu"}));
+    let listing = command(&server.folder(), &[])
+        .args(["members", "--address", &server.grpc.to_string()])
+        .output();
+    let listing = String::from_utf8(listing.expect("runs").stdout).expect("text");
+    assert!(listing.ends_with("  billing  *,charge\n"), "{listing}");
     let named = json!({"workerId": id, "namespace": "shop"});
     let worker = connection.ok("WorkerGetRequest", named.clone()).await;
     assert_eq!(

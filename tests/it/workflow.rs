@@ -574,6 +574,7 @@ async fn an_import_warns_of_what_its_author_cannot_have_meant() {
         "workflow \"w\", state \"NEW\", transition \"type\": the criterion can never hold, so the transition is never taken: $.total = \"many\": `many` is not a value of INTEGER",
         "workflow \"w\", state \"LOST\": no transition that can be taken leads here from the initial state \"NEW\"; add one, or remove the state",
         "workflow \"w\", state \"NEW\", transition \"late\": it never fires by itself, because \"go\" precedes it and has no criterion; give \"go\" one, or put it last",
+        "workflow \"w\", state \"NEW\", transition \"unknown\": in the criterion, $.other is a field that the model does not have, so it counts as missing",
     ]);
     let imported = connection
         .ok(

@@ -1,4 +1,5 @@
 import asyncio
+import re
 from typing import Any
 
 import pytest
@@ -12,12 +13,14 @@ from interlock import (
     Context,
     Entity,
     Forbidden,
+    InvalidOptions,
     Member,
     Rejected,
     ServerError,
     events,
 )
 from interlock.api.cloudevents_pb2 import CloudEvent
+from interlock.operations.values import spec
 
 META = {
     "id": "e-1",
@@ -115,6 +118,20 @@ async def test_callers_with_little_time_connect_in_the_end_and_know_why_not() ->
     await client.close()
 
 
+@pytest.mark.parametrize("target", ["http://localhost:9090", "https://example.com"])
+def test_a_url_is_no_target(target: str) -> None:
+    for make in (Client, Member):
+        with pytest.raises(InvalidOptions, match=r"the target is host:port of the gRPC port"):
+            make(target)
+
+
+@pytest.mark.parametrize("model", ["purchase", "ab", ("purchase", "1"), ("purchase", 1, 2)])
+def test_what_is_not_a_model_is_refused_with_an_example(model: Any) -> None:
+    assert spec(("purchase", 1)) == {"name": "purchase", "version": 1}
+    with pytest.raises(ValueError, match=r'is not a model; write \("name", version\)'):
+        spec(model)
+
+
 async def test_who_cannot_connect_is_told_why() -> None:
     client = Client("127.0.0.1:1", connect_timeout=0.5)
     with pytest.raises(ConnectionLost, match=r"within 0.5 s: UNAVAILABLE: .*refused"):
@@ -171,11 +188,20 @@ async def test_a_calculation_of_another_kind_is_refused_in_its_own_kind() -> Non
         answer.tell(await server.read())
         await server.read()
 
-    async with scripted(script) as target, Member(target):
-        answered = await answer.reported()
+    async with scripted(script) as target:
+        member = Member(target)
+
+        @member.criterion("is-light")
+        async def is_light(_entity: Entity, _context: Context) -> bool:
+            return True
+
+        async with member:
+            answered = await answer.reported()
     assert answered.type == "EntityCriteriaCalculationResponse"
     error = events.payload(answered)["error"]
-    assert error["message"] == "this member has no criterion `is-heavy`"
+    assert re.fullmatch(
+        r"this member has no criterion `is-heavy`; member \S+ has `is-light`", error["message"]
+    )
     assert error["retryable"]
 
 

@@ -9,11 +9,12 @@
 use std::{
     collections::{HashMap, VecDeque},
     net::{IpAddr, Ipv6Addr},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
 use indexmap::IndexMap;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 use tracing::warn;
 
@@ -90,7 +91,7 @@ impl Registry {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.state.lock()
     }
 
     /// A place for a new connection, if there is one or an idle connection can be closed.

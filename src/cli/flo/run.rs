@@ -4,6 +4,9 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 
+/// How many bytes of an error a table shows.
+const FAULT_BYTES_MAX: usize = 120;
+
 /// A run as the service answers it; what no command shows is left out.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -25,6 +28,9 @@ pub(in crate::cli) struct Run {
     finished_at: Option<String>,
     #[serde(default)]
     waiting: Option<Waiting>,
+    /// Of a saga that was undone: whether all of it was.
+    #[serde(default)]
+    pub(in crate::cli) compensated: Option<bool>,
     #[serde(default)]
     compensation_errors: Vec<Box<RawValue>>,
     #[serde(default)]
@@ -109,6 +115,8 @@ struct StatusLine<'a> {
     /// What it waits for besides a signal.
     #[serde(skip_serializing_if = "Option::is_none")]
     waiting: Option<&'a Waiting>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    compensated: Option<bool>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     compensation_errors: &'a [Box<RawValue>],
 }
@@ -140,9 +148,21 @@ impl Run {
             parent_run_id: self.parent_run_id.as_deref(),
             error: self.fault(),
             waiting: waiting.filter(|_| awaited.is_none()),
+            compensated: self.compensated,
             compensation_errors: &self.compensation_errors,
         };
         serde_json::to_string(&line).unwrap_or_default()
+    }
+
+    /// Why it has failed, for a cell of a table: one line of no great length.
+    pub(in crate::cli) fn fault_in_short(&self) -> String {
+        let fault = self.fault().unwrap_or_default();
+        let line = fault.lines().next().unwrap_or_default();
+        let end = line.floor_char_boundary(FAULT_BYTES_MAX);
+        if end == fault.len() {
+            return fault;
+        }
+        format!("{}…", &line[..end])
     }
 
     /// Why it has failed: its own error, or what the last step says that did not succeed.
@@ -189,6 +209,26 @@ mod tests {
         let said = failed(r#"{"error":"declined"}"#);
         assert_eq!(said.as_deref(), Some("step b: declined"));
         assert_eq!(failed("7"), None);
+    }
+
+    #[test]
+    fn a_saga_that_was_undone_says_so() {
+        let text = r#"{"runId":"r","definition":{"name":"w","version":"1"},"status":"failed",
+            "error":{"code":"DECLINED","message":"no\nmoney"},"compensated":true,"createdAt":"t0"}"#;
+        let undone = run(text);
+        let line = undone.status_line();
+        assert!(
+            line.ends_with(r#""error":"DECLINED: no\nmoney","compensated":true}"#),
+            "{line}"
+        );
+        assert_eq!(undone.fault_in_short(), "DECLINED: no…");
+        let long = run(&text.replace("no\\nmoney", &"ä".repeat(100)));
+        assert_eq!(
+            long.fault_in_short(),
+            format!("DECLINED: {}…", "ä".repeat(55))
+        );
+        let short = run(&text.replace("no\\nmoney", "no"));
+        assert_eq!(short.fault_in_short(), "DECLINED: no");
     }
 
     #[test]

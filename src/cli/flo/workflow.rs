@@ -17,7 +17,7 @@ use crate::cli::{
     remote::{Error, Json, Options, Service, maybe, maybe_json, report, with_service},
 };
 use crate::dialect::flo::{Document, Idempotency};
-use crate::event::payload::{Object, text_list};
+use crate::event::payload::{Object, definitions::Change, text_list};
 use crate::id::MessageId;
 
 #[derive(Subcommand)]
@@ -30,7 +30,8 @@ Examples:
   flo workflow create -f order.yaml -n billing --address orders.example.com:9090
 
 Findings are printed to standard error. A document with an error is refused, and the exit code is 1.
-Live runs continue with the document they were started with.
+A document of a version that exists replaces it, which is printed as Replaced (or Unchanged). Live
+runs continue with the document they were started with.
 
 Topics: interlock help flo-documents, runs.")]
     Create(Create),
@@ -254,6 +255,8 @@ async fn create(service: Service<'_>, given: &Create) -> Result<(), Error> {
     #[derive(Deserialize)]
     struct Created {
         name: String,
+        version: String,
+        change: Change,
         #[serde(default)]
         findings: Vec<Finding>,
     }
@@ -265,10 +268,15 @@ async fn create(service: Service<'_>, given: &Create) -> Result<(), Error> {
     if !created.findings.is_empty() {
         report(&created.findings);
     }
+    let Created { name, version, .. } = created;
     if service.is_json() {
         show!("{answer}");
     } else {
-        show!("Created workflow: {}", created.name);
+        match created.change {
+            Change::Created => show!("Created workflow: {name}"),
+            Change::Replaced => show!("Replaced workflow: {name} (version {version})"),
+            Change::Unchanged => show!("Unchanged workflow: {name} (version {version})"),
+        }
     }
     Ok(())
 }
@@ -423,12 +431,22 @@ async fn list_runs(service: Service<'_>, given: &ListRuns) -> Result<(), Error> 
         maybe(object, "search", given.search.as_deref())
     };
     let items = service.items("RunsGet", given.limit, request).await?;
-    let mut table = Table::new(["RUN", "WORKFLOW", "VERSION", "STATUS", "STEP", "CREATED"]);
+    let mut table = Table::new([
+        "RUN",
+        "WORKFLOW",
+        "VERSION",
+        "STATUS",
+        "STEP",
+        "CREATED",
+        "COMPENSATED",
+        "ERROR",
+    ]);
     for item in &items {
         if service.is_json() {
             show!("{item}");
         } else {
             let run: Run = client::read(item.get())?;
+            let error = run.fault_in_short();
             table.row([
                 run.id,
                 run.definition.name,
@@ -436,6 +454,8 @@ async fn list_runs(service: Service<'_>, given: &ListRuns) -> Result<(), Error> 
                 run.status,
                 run.current_step.unwrap_or_default(),
                 run.created_at,
+                run.compensated.map(yes).unwrap_or_default(),
+                error,
             ]);
         }
     }

@@ -28,10 +28,11 @@ mod worker;
 use std::{
     collections::HashMap,
     fmt,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 
@@ -127,7 +128,7 @@ impl Channels {
         stop: CancellationToken,
     ) -> impl Future<Output = ()> + Send + use<> {
         let jobs = &self.0.jobs;
-        let jobs = jobs.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let jobs = jobs.lock().take();
         let ends = Arc::clone(self.0.ends.get_or_init(|| ends));
         let channels = self.clone();
         async move {
@@ -167,7 +168,7 @@ impl Channels {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.state.lock()
     }
 
     fn with<T>(&self, tenant: &Tenant, act: impl FnOnce(&mut Pool, &mut Desk) -> T) -> T {

@@ -1,9 +1,9 @@
 //! The channels in virtual time, with a store that remembers what was reported.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::Mutex;
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::member::Form;
@@ -40,11 +40,11 @@ impl Ends for Store {
         task: &'a str,
         end: End,
     ) -> BoxFuture<'a, Result<Reported, Failure>> {
-        let answer = self.answers.lock().expect("not poisoned").pop_front();
+        let answer = self.answers.lock().pop_front();
         let answer = answer.unwrap_or(Ok(Reported::Applied));
         if answer.is_ok() {
             let row = (task.to_owned(), end.attempt, end.answer, end.keeps_writes);
-            self.ended.lock().expect("not poisoned").push(row);
+            self.ended.lock().push(row);
         }
         self.changed.notify_waiters();
         Box::pin(async {
@@ -58,10 +58,7 @@ impl Ends for Store {
     }
 
     fn discard(&self, _: &Tenant, task: &str, attempt: u32) {
-        self.discarded
-            .lock()
-            .expect("not poisoned")
-            .push((task.to_owned(), attempt));
+        self.discarded.lock().push((task.to_owned(), attempt));
     }
 
     fn load<'a>(
@@ -69,7 +66,7 @@ impl Ends for Store {
         _: &'a Tenant,
         task: &'a str,
     ) -> BoxFuture<'a, Result<Option<TaskSpec>, Failure>> {
-        let kept = self.kept.lock().expect("not poisoned").get(task).cloned();
+        let kept = self.kept.lock().get(task).cloned();
         Box::pin(async {
             let _ = self.loading.lock().await;
             Ok(kept)
@@ -77,7 +74,7 @@ impl Ends for Store {
     }
 
     fn keep<'a>(&'a self, _: &'a Tenant, task: &'a str, used: Used) -> BoxFuture<'a, ()> {
-        let mut kept = self.used.lock().expect("not poisoned");
+        let mut kept = self.used.lock();
         kept.push((task.to_owned(), used));
         Box::pin(std::future::ready(()))
     }
@@ -88,7 +85,7 @@ impl Ends for Store {
         _: &'a str,
         _: Option<&'a str>,
     ) -> BoxFuture<'a, Result<Adopted, Failure>> {
-        let adopted = *self.adopted.lock().expect("not poisoned");
+        let adopted = *self.adopted.lock();
         Box::pin(async move { Ok(adopted.unwrap_or(Adopted::Not)) })
     }
 
@@ -97,12 +94,7 @@ impl Ends for Store {
         _: &'a Tenant,
         task: &'a str,
     ) -> BoxFuture<'a, Result<Standing, Failure>> {
-        let standing = self
-            .standing
-            .lock()
-            .expect("not poisoned")
-            .get(task)
-            .copied();
+        let standing = self.standing.lock().get(task).copied();
         Box::pin(async move { Ok(standing.unwrap_or(Standing::Unknown)) })
     }
 }
@@ -125,7 +117,7 @@ impl Bench {
     /// With a task that is loaded when a worker asks for it, since there is no room in memory.
     fn with_one_out_of_memory() -> Self {
         let bench = Self::with_room(0);
-        let mut kept = bench.store.kept.lock().expect("not poisoned");
+        let mut kept = bench.store.kept.lock();
         kept.insert("1".to_owned(), task("1"));
         drop(kept);
         bench.worker("w1", 1);
@@ -205,7 +197,7 @@ impl Bench {
         let wait = async {
             loop {
                 let changed = self.store.changed.notified();
-                let ended = self.store.ended.lock().expect("not poisoned").clone();
+                let ended = self.store.ended.lock().clone();
                 if ended.len() >= count {
                     return ended;
                 }
@@ -499,12 +491,7 @@ async fn a_task_that_is_not_answered_times_out_and_a_late_answer_is_recorded() {
     let begun = Instant::now();
     assert_eq!(bench.end().await, Answer::Deadline);
     assert_eq!(begun.elapsed().as_secs(), 60);
-    bench
-        .store
-        .answers
-        .lock()
-        .expect("as the test says")
-        .push_back(Ok(Reported::Late));
+    bench.store.answers.lock().push_back(Ok(Reported::Late));
     member.done(&delivery);
     let late = bench.ends(2).await.remove(1);
     assert_eq!(late, ("1".to_owned(), 1, success(), false));
@@ -548,10 +535,7 @@ async fn a_lost_member_loses_its_task_to_another_under_the_same_id() {
     assert_ne!(first.call, second.call);
     two.done(&second);
     assert_eq!(bench.ends(1).await[0].1, 2);
-    assert_eq!(
-        *bench.store.discarded.lock().expect("not poisoned"),
-        [("1".to_owned(), 1)]
-    );
+    assert_eq!(*bench.store.discarded.lock(), [("1".to_owned(), 1)]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -643,7 +627,6 @@ async fn a_conflict_delivers_again_at_once_ten_times() {
         .store
         .answers
         .lock()
-        .expect("as the test says")
         .extend((0..11).map(|_| Ok(Reported::Conflict)));
     bench.channels.send(TaskSpec {
         retries_max: 0,
@@ -673,7 +656,6 @@ async fn an_end_that_cannot_be_stored_is_reported_again() {
         .store
         .answers
         .lock()
-        .expect("as the test says")
         .extend((0..3).map(|_| Err(Failure::internal("disk"))));
     bench.channels.send(task("1"));
     let delivery = member.task().await;
@@ -895,7 +877,7 @@ async fn what_a_task_has_used_up_is_stored_before_the_report_is_answered() {
             not_before: Some(not_before),
             ..Used::default()
         };
-        let kept = bench.store.used.lock().expect("not poisoned").clone();
+        let kept = bench.store.used.lock().clone();
         assert_eq!(kept.last(), Some(&("1".to_owned(), used)));
     }
 }
@@ -932,7 +914,7 @@ async fn the_time_that_a_task_has_waited_is_stored_until_it_has_a_taker() {
     member.task().await;
     sleep(Duration::from_secs(1)).await;
     let hours: Vec<u64> = {
-        let kept = bench.store.used.lock().expect("not poisoned");
+        let kept = bench.store.used.lock();
         kept.iter()
             .map(|(_, used)| used.waited / 3_600_000)
             .collect()
@@ -977,7 +959,7 @@ async fn there_is_one_warning_about_tasks_that_nobody_takes() {
 async fn a_repeated_request_for_another_delivery_changes_nothing() {
     let bench = Bench::with_room(0);
     let spec = task("1");
-    let kept = || bench.store.kept.lock().expect("not poisoned");
+    let kept = || bench.store.kept.lock();
     kept().insert("1".to_owned(), spec.clone());
     bench.worker("w1", 1);
     bench.worker("w2", 1);
@@ -997,11 +979,11 @@ async fn a_repeated_request_for_another_delivery_changes_nothing() {
     assert!(fail().await.expect("it waits").will_retry);
     assert_eq!(bench.pull("w2", 1, 10).await[0].attempt, 3);
     assert!(matches!(fail().await, Err(Refused::LeaseLost)));
-    assert!(bench.store.ended.lock().expect("not poisoned").is_empty());
+    assert!(bench.store.ended.lock().is_empty());
 
     // Another process has it, and then nobody.
     let ask = || bench.channels.end(&tenant, "2", Some("w1"), &AGAIN);
-    let standing = || bench.store.standing.lock().expect("not poisoned");
+    let standing = || bench.store.standing.lock();
     standing().insert("2".to_owned(), Standing::Open);
     assert!(ask().await.expect("it is open").will_retry);
     let accepted = Standing::Accepted { until: None };
@@ -1034,12 +1016,7 @@ async fn a_task_out_of_memory_whose_end_conflicts_is_delivered_again() {
     let bench = Bench::with_one_out_of_memory();
     let loading = bench.store.loading.lock().await;
     let conflict = Ok(Reported::Conflict);
-    bench
-        .store
-        .answers
-        .lock()
-        .expect("not poisoned")
-        .push_back(conflict);
+    bench.store.answers.lock().push_back(conflict);
     let ending = async {
         sleep(Duration::from_secs(1)).await;
         let _ = bench.complete("1", None).await;
@@ -1057,7 +1034,6 @@ async fn what_no_channel_holds_is_asked_of_who_started_it() {
         .store
         .answers
         .lock()
-        .expect("as the test says")
         .extend(answers.into_iter().map(Ok));
     assert!(bench.complete("1", None).await.expect("accepted").applied);
     assert!(!bench.complete("1", None).await.expect("late").applied);
@@ -1066,7 +1042,7 @@ async fn what_no_channel_holds_is_asked_of_who_started_it() {
     let touch = || bench.touch(None, 1, None);
     assert!(matches!(touch().await, Err(Refused::NoTask)));
     let stands = |standing| {
-        let mut standings = bench.store.standing.lock().expect("not poisoned");
+        let mut standings = bench.store.standing.lock();
         standings.insert("1".to_owned(), standing);
     };
     stands(Standing::Closed("completed"));
@@ -1108,7 +1084,7 @@ async fn answers_are_recorded_until_the_end_and_nothing_else_ends_a_task_after_t
     // Neither a lost member nor the end of a lease is an answer.
     drop(member);
     sleep(Duration::from_mins(2)).await;
-    assert!(bench.store.ended.lock().expect("not poisoned").is_empty());
+    assert!(bench.store.ended.lock().is_empty());
     let ended = bench.complete("2", Some("w1")).await;
     assert!(ended.expect("recorded").applied);
     assert_eq!(bench.ends(1).await.len(), 1);
@@ -1130,12 +1106,12 @@ async fn what_another_process_has_is_refused_and_not_acknowledged() {
             if failure.code() == Code::Conflict && failure.retryable())
     };
     let touch = || bench.touch(Some("w1"), 1, None);
-    let standings = || bench.store.standing.lock().expect("not poisoned");
+    let standings = || bench.store.standing.lock();
     standings().insert("1".to_owned(), Standing::Open);
     // It is out, and nobody knows with whom: nothing can be extended.
     assert!(conflicts(touch().await.expect_err("not extended")));
     let adopted = |adopted| {
-        *bench.store.adopted.lock().expect("not poisoned") = Some(adopted);
+        *bench.store.adopted.lock() = Some(adopted);
     };
     adopted(Adopted::Here);
     assert!(conflicts(touch().await.expect_err("it has moved on")));
@@ -1148,7 +1124,7 @@ async fn what_another_process_has_is_refused_and_not_acknowledged() {
     let tenant = tenant();
     let again = bench.channels.end(&tenant, "1", Some("w1"), &AGAIN).await;
     assert!(matches!(again, Err(Refused::LeaseLost)));
-    assert!(bench.store.ended.lock().expect("not poisoned").is_empty());
+    assert!(bench.store.ended.lock().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
@@ -1158,12 +1134,7 @@ async fn a_report_that_fails_leaves_the_task_with_its_worker() {
     bench.channels.send(task("1"));
     bench.pull("w1", 1, 0).await;
     let failure = Failure::new(Code::TooManyRequests, "later");
-    bench
-        .store
-        .answers
-        .lock()
-        .expect("not poisoned")
-        .push_back(Err(failure));
+    bench.store.answers.lock().push_back(Err(failure));
     let refused = bench.complete("1", Some("w1")).await;
     assert!(matches!(refused, Err(Refused::Failed(_))));
     let view = bench.channels.view(&tenant(), "1").expect("it is open");
@@ -1235,7 +1206,7 @@ async fn tasks_that_wait_take_little_memory() {
     let bench = Bench::with_room(0);
     for id in ["1", "2", "3"] {
         let spec = task(id);
-        let mut kept = bench.store.kept.lock().expect("not poisoned");
+        let mut kept = bench.store.kept.lock();
         kept.insert(id.to_owned(), spec.clone());
         drop(kept);
         bench.channels.send(spec);
@@ -1254,12 +1225,7 @@ async fn tasks_that_wait_take_little_memory() {
     bench.worker("w1", 1);
     bench.channels.send(task("4"));
     drop(member);
-    bench
-        .store
-        .kept
-        .lock()
-        .expect("as the test says")
-        .insert("5".to_owned(), task("5"));
+    bench.store.kept.lock().insert("5".to_owned(), task("5"));
     bench.channels.send(task("5"));
     assert_eq!(&*bench.pull("w1", 1, 5).await[0].spec.id, "5");
 }

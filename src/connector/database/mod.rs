@@ -30,11 +30,9 @@ mod statement;
 mod transition;
 mod value;
 
-use std::{
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
 
 use super::{CallFailed, Database, Driver, Request, Settings, Trust, lock};

@@ -17,11 +17,12 @@ use std::{
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use futures_util::TryStreamExt as _;
+use libsqlite3_sys::{SQLITE_LIMIT_LENGTH, sqlite3_limit};
 use sqlx::{
     AssertSqlSafe, Column as _, ConnectOptions as _, Decode, Either, Executor as _, Row as _,
     TypeInfo as _, Value as _, ValueRef as _,
 };
-use sqlx_sqlite::{Sqlite, SqliteConnectOptions, SqliteConnection, SqliteRow};
+use sqlx_sqlite::{LockedSqliteHandle, Sqlite, SqliteConnectOptions, SqliteConnection, SqliteRow};
 
 use super::{
     link::{Done, Fault, Rows},
@@ -35,6 +36,10 @@ use crate::expr::quoted;
 /// How many instructions are executed between two looks at whether anybody still waits: well below
 /// a millisecond.
 const LOOK_EVERY: i32 = 10_000;
+
+/// The largest value, row or statement, in bytes. Without a limit, an expression makes values of a
+/// gigabyte.
+const VALUE_BYTES_MAX: i32 = 16 << 20;
 
 /// The result codes of a file that another connection has locked.
 const BUSY: i32 = 5;
@@ -63,6 +68,7 @@ impl Link {
         let seen = Arc::clone(&is_dropped);
         let mut handle = connection.lock_handle().await.map_err(fault)?;
         handle.set_progress_handler(LOOK_EVERY, move || !seen.load(Ordering::Relaxed));
+        limit_values(&mut handle);
         drop(handle);
         Ok(Self {
             connection,
@@ -130,6 +136,13 @@ impl Link {
         }
         Ok(Done { rows, affected, id })
     }
+}
+
+#[expect(unsafe_code, reason = "the driver has no function that sets a limit")]
+fn limit_values(handle: &mut LockedSqliteHandle<'_>) {
+    let connection = handle.as_raw_handle().as_ptr();
+    // SAFETY: the connection is open, and no other thread uses it while its handle is locked.
+    unsafe { sqlite3_limit(connection, SQLITE_LIMIT_LENGTH, VALUE_BYTES_MAX) };
 }
 
 /// The column, if there is one, that has rounded a number that was bound as text: `SQLite` converts

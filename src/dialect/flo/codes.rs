@@ -3,7 +3,7 @@
 use crate::dialect::rule::{Rule, error, warning};
 
 /// Every code (`orchestration.md` 1.2, `runs.md` §11). E505 is not assigned.
-pub const RULES: [Rule; 29] = [
+pub const RULES: [Rule; 30] = [
     error(
         "E100",
         "the document is not YAML or JSON, is larger than 1 MiB or nests too deep, its root is not a map, or `kind` is not `Workflow`",
@@ -31,7 +31,7 @@ pub const RULES: [Rule; 29] = [
     warning("E108", "a key has no meaning there"),
     error(
         "E109",
-        "a value is of the wrong kind, out of range or not one of the known words, or a key is given twice (in one or in both spellings); also a name or version over 256 bytes, a reserved name and another namespace than the caller's",
+        "a value is of the wrong kind, out of range or not one of the known words, or a key is given twice (in one or in both spellings); also a name or version over 256 bytes, more than 64 search attributes, a reserved name and another namespace than the caller's",
     ),
     error(
         "E201",
@@ -83,5 +83,9 @@ pub const RULES: [Rule; 29] = [
     error(
         "E508",
         "a trigger has no `stream`, its `batch_size` is 0, or its `mode` is unknown",
+    ),
+    warning(
+        "E509",
+        "`@actions/x`: the service has no action `x` in the namespace yet; a run that comes to the step fails",
     ),
 ];

@@ -1,9 +1,9 @@
 //! The model of a step workflow: what its document says, with defaults filled in.
 
-use std::time::Duration;
+use std::{collections::HashSet, time::Duration};
 
-use super::Cron;
-use crate::program::{Mapping, Name, Plan, SearchAttribute, Step, Terminal};
+use super::{Cron, fields::join};
+use crate::program::{Kind, Mapping, Name, Plan, SearchAttribute, Step, Target, Terminal};
 
 /// One version of a workflow.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,6 +24,37 @@ pub struct Document {
     pub trigger: Option<Trigger>,
     pub search_attributes: Vec<SearchAttribute>,
     pub output: Option<Mapping>,
+}
+
+impl Document {
+    /// The actions that its steps and plans name, each with the first place that names it.
+    pub fn actions(&self) -> Vec<(String, &str)> {
+        let steps = self.steps.iter().map(|(name, step)| {
+            let path = join("steps", name);
+            (path, step)
+        });
+        let start = std::iter::once(("start".to_owned(), &self.start));
+        let of_steps = start
+            .chain(steps)
+            .filter_map(|(path, step)| match &step.kind {
+                Kind::Run {
+                    target: Target::Action(action),
+                    ..
+                } => Some((join(&path, "run"), &**action)),
+                Kind::Run { .. } | Kind::Wait(_) | Kind::Saga(_) => None,
+            });
+        let of_plans = self.plans.iter().flat_map(|(name, plan)| {
+            let path = join("plans", name);
+            let executors = plan.executors.iter().enumerate();
+            executors.map(move |(at, executor)| {
+                let path = format!("{path}.executors[{at}].action");
+                (path, &*executor.action)
+            })
+        });
+        let mut seen = HashSet::new();
+        let named = of_steps.chain(of_plans);
+        named.filter(|(_, action)| seen.insert(*action)).collect()
+    }
 }
 
 /// Whether a start takes an idempotency key (`orchestration.md` 1.10).

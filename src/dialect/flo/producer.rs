@@ -6,9 +6,10 @@ use super::{
     Cron, Every, Schedule, Trigger, TriggerMode,
     fields::{DURATION_MAX, Fields, text, whole, wrong_kind},
     plan::json,
+    read::NAME_BYTES_MAX,
 };
 use crate::dialect::{Findings, Tree};
-use crate::program::{AttributeType, SearchAttribute};
+use crate::program::{ATTRIBUTES_MAX, AttributeType, SearchAttribute};
 
 impl Schedule {
     pub(super) fn read(mut fields: Fields<'_>, findings: &mut Findings) -> Option<Self> {
@@ -130,6 +131,14 @@ impl SearchAttribute {
             wrong_kind(findings, path, "a list", tree);
             return Vec::new();
         };
+        if items.len() > ATTRIBUTES_MAX {
+            let message = format!(
+                "the document has {} search attributes; at most {ATTRIBUTES_MAX}",
+                items.len()
+            );
+            findings.error("E109", path, message);
+            return Vec::new();
+        }
         let mut names = HashSet::new();
         let mut attributes = Vec::with_capacity(items.len());
         for (at, item) in items.iter().enumerate() {
@@ -162,6 +171,13 @@ impl SearchAttribute {
                 let message = format!("a search attribute needs `{what}`");
                 findings.error("E109", path, message);
             }
+        }
+        if let Some(name) = name.filter(|name| name.len() > NAME_BYTES_MAX) {
+            let message = format!(
+                "the name has {} bytes; at most {NAME_BYTES_MAX}",
+                name.len()
+            );
+            findings.error("E109", path, message);
         }
         fields.finish(findings);
         Some(Self {

@@ -11,8 +11,8 @@ use crate::program::{
     Mapping, Name, Plan, START_IN_PATHS, SearchAttribute, Step, Terminal, TerminalStatus,
 };
 
-/// The longest name of a workflow, and the longest version, in bytes.
-const NAME_BYTES_MAX: usize = 256;
+/// The longest name of a workflow or a search attribute, and the longest version, in bytes.
+pub(super) const NAME_BYTES_MAX: usize = 256;
 
 const STATUSES: [(&str, TerminalStatus); 4] = [
     ("completed", TerminalStatus::Completed),

@@ -1,11 +1,14 @@
 //! The file of a manager, read so that it can be changed where it stands (`orchestration.md` 3.1).
 
-use std::fmt::Write as _;
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    fmt::Write as _,
+};
 
 use super::{
     path::FilePath,
     status::{ManagerStatus, WorkStatus},
-    text::{Edits, Object, list},
+    text::{Edits, Object, Span, list},
 };
 
 /// What the members of a worker are called that its items are given (`orchestration.md` 3.3).
@@ -167,19 +170,20 @@ impl Manager {
         };
         let text = &*self.text;
         let mut members: Vec<(String, String)> = Vec::new();
-        let mut add =
-            |name: &str, json: &str| match members.iter_mut().find(|(known, _)| known == name) {
-                Some((_, known)) => json.clone_into(known),
-                None => members.push((name.to_owned(), json.to_owned())),
-            };
+        let mut places: HashMap<String, usize> = HashMap::new();
+        let mut add = |name: &str, json: &str| match places.entry(name.to_owned()) {
+            Entry::Occupied(place) => json.clone_into(&mut members[*place.get()].1),
+            Entry::Vacant(place) => {
+                place.insert(members.len());
+                members.push((name.to_owned(), json.to_owned()));
+            }
+        };
         let mut add_all = |object: &Object| {
             for (name, span) in object.members() {
                 add(name, text.get(span).unwrap_or_default());
             }
         };
-        let own = item.place.member("payload");
-        let own = own.filter(|span| text.get(span.clone()) != Some("null"));
-        if let Some(span) = own {
+        if let Some(span) = self.own_payload(item) {
             let own = Object::read(text, span)
                 .map_err(|_| "the `payload` of the item is not an object".to_owned())?;
             add_all(&own);
@@ -207,6 +211,25 @@ impl Manager {
         }
         payload.push('}');
         Ok(payload)
+    }
+
+    /// How many bytes of the text are read to make the payload of an item.
+    pub(super) fn payload_bytes(&self, worker: &Worker, item: &Item) -> usize {
+        if let Some(own) = self.own_payload(item) {
+            return own.len();
+        }
+        let options = OPTIONS.iter().filter_map(|name| worker.place.member(name));
+        options.map(|span| span.len()).sum()
+    }
+
+    fn own_payload(&self, item: &Item) -> Option<Span> {
+        let own = item.place.member("payload");
+        own.filter(|span| self.text.get(span.clone()) != Some("null"))
+    }
+
+    /// How many bytes its document has.
+    pub const fn bytes(&self) -> usize {
+        self.text.len()
     }
 }
 

@@ -19,7 +19,7 @@ pub use path::{FilePath, PathError, check_prefix};
 pub use registry::{Filed, Registry};
 pub use status::{ManagerStatus, WorkStatus};
 pub use text::text_of;
-pub use tick::{ItemRef, Seen, Start, StateFile, Work};
+pub use tick::{ItemRef, Seen, Start, Starts, StateFile, Work};
 pub use wanted::{WrongPayload, wanted, wanted_in};
 
 /// The path of the registry.

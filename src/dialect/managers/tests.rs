@@ -42,7 +42,7 @@ fn shown(manager: &Manager) -> (&'static str, Vec<(&'static str, Vec<&'static st
 /// Ticks as if everything could be started, and reads what was written.
 fn tick(manager: &Manager, seen: &BTreeMap<ItemRef, Seen>) -> (Manager, Vec<ItemRef>) {
     let mut manager = manager.clone();
-    let starts = manager.tick(FILE, seen);
+    let starts = manager.tick(FILE, seen).now;
     for start in &starts {
         manager.started(
             start.of,
@@ -151,7 +151,7 @@ fn workers_that_people_left_out_are_passed_over() {
     for status in ["paused", "done", "error", "to-do"] {
         let text = format!("{{\"status\": \"{status}\", \"workers\": []}}");
         let mut other = Manager::read(&text).expect("a manager");
-        assert!(other.tick(FILE, &BTreeMap::new()).is_empty());
+        assert!(other.tick(FILE, &BTreeMap::new()).now.is_empty());
         assert_eq!(other.edited(), None, "{status}");
     }
 }
@@ -254,7 +254,7 @@ fn documents_stay_as_people_wrote_them() {
     let items: Vec<_> = of.workers.iter().map(|worker| worker.items.len()).collect();
     assert_eq!(items, [1, 0, 2, 1]);
     assert_eq!(of.workers[2].items[0].name.as_deref(), Some("first"));
-    let starts = of.tick(FILE, &BTreeMap::new());
+    let starts = of.tick(FILE, &BTreeMap::new()).now;
     assert_eq!(starts.len(), 1);
     of.started(starts[0].of, "wfrun-1");
     let expected = text
@@ -271,6 +271,36 @@ fn documents_stay_as_people_wrote_them() {
             "\"n\": 0.10, \"status\": \"in-progress\", \"workflow_id\": \"wfrun-1\"}",
         );
     assert_eq!(of.edited(), Some(expected));
+}
+
+#[test]
+fn items_are_started_in_groups_of_limited_size() {
+    let of = |options: usize, items: usize| {
+        let item = r#"{"status": "to-do", "state_path": "/s"}"#;
+        let text = format!(
+            r#"{{"status": "in-progress", "workers": [{{"status": "in-progress",
+            "configuration_code": "c", "user_code": "u", "import_options": {{"o": "{}"}},
+            "items": [{}]}}]}}"#,
+            "x".repeat(options),
+            vec![item; items].join(",")
+        );
+        Manager::read(&text).expect("a manager")
+    };
+    for (options, items, groups) in [
+        (0, 1_000, &[1_000][..]),
+        (0, 2_001, &[1_000, 1_000, 1]),
+        (1_500_000, 5, &[2, 2, 1]),
+        (5_000_000, 2, &[1, 1]),
+    ] {
+        let mut manager = of(options, items);
+        for (at, expected) in groups.iter().enumerate() {
+            let starts = manager.tick(FILE, &BTreeMap::new());
+            assert_eq!(starts.now.len(), *expected, "{options} {items}");
+            assert_eq!(starts.are_more, at + 1 < groups.len(), "{options} {items}");
+            assert_eq!(manager.workers[0].status, WorkStatus::InProgress);
+        }
+        assert!(manager.tick(FILE, &BTreeMap::new()).now.is_empty());
+    }
 }
 
 #[test]
@@ -357,7 +387,7 @@ fn an_item_cannot_start_its_own_manager() {
     let text = r#"{"status": "in-progress", "configuration_code": "c", "user_code": "m", "workers": [
         {"configuration_code": "c", "user_code": "m", "items": [{"state_path": "/s"}]}]}"#;
     let mut manager = Manager::read(text).expect("a manager");
-    assert!(manager.tick(FILE, &BTreeMap::new()).is_empty());
+    assert!(manager.tick(FILE, &BTreeMap::new()).now.is_empty());
     let text = manager.edited().expect("it has changed");
     assert!(text.contains("a manager cannot start managers"), "{text}");
 }
@@ -550,7 +580,7 @@ fn the_documented_examples_are_read() {
     let mut of = Manager::read(text).expect("a manager");
     assert_eq!(of.status, ManagerStatus::ToDo);
     of.promote();
-    let starts = of.tick(FILE, &BTreeMap::new());
+    let starts = of.tick(FILE, &BTreeMap::new()).now;
     assert_eq!(starts.len(), 1);
     assert_eq!(starts[0].target, "org.acme.flows:import-file");
     assert_eq!(

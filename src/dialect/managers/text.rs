@@ -1,7 +1,7 @@
 //! JSON text that is edited in place: what is not changed stays as it was written, white space,
 //! digits and unknown members included.
 
-use std::{fmt, ops::Range};
+use std::{collections::HashSet, fmt, ops::Range};
 
 use serde::{
     Deserialize, Deserializer,
@@ -39,12 +39,14 @@ impl<'de: 'a, 'a> Deserialize<'de> for OrderedMembers<'a> {
                 mut map: A,
             ) -> Result<OrderedMembers<'de>, A::Error> {
                 let mut members: Vec<(String, &'de RawValue)> = Vec::new();
-                while let Some((name, value)) = map.next_entry::<String, _>()? {
-                    if members.iter().any(|(known, _)| *known == name) {
-                        let message = format!("the member `{name}` is given twice");
-                        return Err(serde::de::Error::custom(message));
-                    }
-                    members.push((name, value));
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                let mut seen = HashSet::with_capacity(members.len());
+                let mut names = members.iter().map(|(name, _)| name.as_str());
+                if let Some(name) = names.find(|name| !seen.insert(*name)) {
+                    let message = format!("the member `{name}` is given twice");
+                    return Err(serde::de::Error::custom(message));
                 }
                 Ok(OrderedMembers(members))
             }

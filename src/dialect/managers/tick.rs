@@ -1,7 +1,7 @@
 //! One tick of one manager: what its items come to, and what is to be started
 //! (`orchestration.md` 3.2, step 5).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     document::Manager,
@@ -9,6 +9,11 @@ use super::{
     text::{Edits, Object},
 };
 use crate::dialect::flo::MANAGER;
+
+/// How many items a tick starts together, and how many bytes of the document are read at most for
+/// their payloads; one item may need more. The options of a worker are read for each of its items.
+const STARTS_MAX: usize = 1_000;
+const START_BYTES_MAX: usize = 4 << 20;
 
 /// An item: the place of its worker and its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -56,6 +61,14 @@ pub struct Start {
     pub target: String,
     /// JSON.
     pub payload: String,
+}
+
+/// What a tick has to be started.
+#[derive(Debug, Default)]
+pub struct Starts {
+    pub now: Vec<Start>,
+    /// Whether others are to be started as soon as these are.
+    pub are_more: bool,
 }
 
 impl StateFile {
@@ -120,11 +133,12 @@ impl Manager {
 
     /// Brings the manager up to date with what was seen; the work that is to be started now.
     /// Workers come one after the other, the items of one side by side.
-    pub fn tick(&mut self, file: &str, seen: &BTreeMap<ItemRef, Seen>) -> Vec<Start> {
+    pub fn tick(&mut self, file: &str, seen: &BTreeMap<ItemRef, Seen>) -> Starts {
+        let mut starts = Starts::default();
         if self.status != ManagerStatus::InProgress {
-            return Vec::new();
+            return starts;
         }
-        let mut starts = Vec::new();
+        let mut bytes = 0;
         for worker in 0..self.workers.len() {
             let status = self.workers[worker].status;
             match status {
@@ -143,11 +157,20 @@ impl Manager {
             };
             let to_do: Vec<_> = to_do.map(|(item, _)| item).take(count).collect();
             for item in to_do {
+                let known = &self.workers[worker];
+                let reads = self.payload_bytes(known, &known.items[item]);
+                let is_full = starts.now.len() >= STARTS_MAX || bytes + reads > START_BYTES_MAX;
+                if bytes > 0 && is_full {
+                    starts.are_more = true;
+                    break;
+                }
+                // An item counts, whatever its payload is.
+                bytes += reads.max(1);
                 let of = ItemRef { worker, item };
                 match self.start_of(file, of) {
                     Ok(start) => {
                         self.workers[worker].items[item].status = WorkStatus::InProgress;
-                        starts.push(start);
+                        starts.now.push(start);
                     }
                     Err(reason) => self.workers[worker].items[item].fail(&reason),
                 }
@@ -227,11 +250,18 @@ impl Manager {
         self.workers[of.worker].items[of.item].begin(work);
     }
 
-    /// Notes that the work of an item could not be started.
-    pub fn not_started(&mut self, of: ItemRef, reason: &str) {
-        self.workers[of.worker].items[of.item].fail(reason);
-        self.settle(of.worker);
-        self.sum_up();
+    /// Notes that the work of items could not be started, and why.
+    pub fn not_started(&mut self, failed: &[(ItemRef, String)]) {
+        for (of, reason) in failed {
+            self.workers[of.worker].items[of.item].fail(reason);
+        }
+        let workers: BTreeSet<usize> = failed.iter().map(|(of, _)| of.worker).collect();
+        for worker in workers {
+            self.settle(worker);
+        }
+        if !failed.is_empty() {
+            self.sum_up();
+        }
     }
 
     /// Gives a worker the status of its items.

@@ -7,6 +7,7 @@ use super::{
     fields::{Fields, Report, wrong_kind},
     model::Call,
     syntax::{Attribute, Body, Content, ENV, SourcePosition, Value},
+    typo::root_meant,
 };
 use crate::expr::{Scope, Template};
 
@@ -110,6 +111,7 @@ pub(super) fn call(
     Some(Call {
         connector: connector.to_owned(),
         request,
+        place,
     })
 }
 
@@ -292,9 +294,8 @@ impl Given<'_> {
             report.error("S103", self.place, message);
         };
         let is_stored = matches!(kind, Some("database" | "entity"));
-        let changes = matches!(does, Does::Writes(Write::Update | Write::Delete))
-            || (kind == Some("entity") && does == Does::Writes(Write::Other));
-        if is_stored && changes && is_empty(self.filter) {
+        let changes = matches!(does, Does::Writes(Write::Update | Write::Delete));
+        if kind == Some("database") && changes && is_empty(self.filter) {
             missing(
                 "where",
                 "without it every row would be changed: add where = { … }",
@@ -331,6 +332,20 @@ impl Given<'_> {
                 report.error("S103", place, message);
             }
         }
+        if kind == Some("entity") {
+            self.check_id(does, report);
+        }
+        if let Some(filter) = self.filter
+            && does == Does::Reads
+            && is_stored
+        {
+            let message = format!("where has no effect on {operation}; write it into params");
+            if kind == Some("entity") {
+                report.error("S103", filter.place, message);
+            } else {
+                report.warning("S302", filter.place, message);
+            }
+        }
         if let Some(set) = self.set
             && does != Does::Writes(Write::Update)
         {
@@ -343,6 +358,37 @@ impl Given<'_> {
                 let message = format!("{name} has no effect on {operation}; use where or params");
                 report.warning("S302", unused.place, message);
             }
+        }
+    }
+
+    /// Reports that a step on an entity does not name it: entities are not looked for.
+    fn check_id(&self, does: Does, report: &mut Report) {
+        let (name, given) = match does {
+            Does::Calls | Does::Writes(Write::Insert) => return,
+            Does::Reads => ("params", self.params),
+            Does::Writes(Write::Update | Write::Delete | Write::Other) => ("where", self.filter),
+        };
+        let members = match given.map(|given| &given.value.content) {
+            None => &[][..],
+            Some(Content::Map(members)) => members,
+            // It is reported where it is read.
+            Some(_) => return,
+        };
+        let id = members.iter().find(|(member, _)| member == "id");
+        match id.map(|(_, id)| (id, &id.content)) {
+            None => {
+                let (operation, _) = self.operation;
+                let message = format!(
+                    "{operation} in {} has no id in {name}, and entities are found by nothing else; \
+                     add {name} = {{ id = \"…\" }}",
+                    self.what
+                );
+                report.error("S103", self.place, message);
+            }
+            Some((id, Content::Null | Content::Bool(_) | Content::Number(_))) => {
+                wrong_kind(report, "id", "the id of an entity in double quotes", id);
+            }
+            Some(_) => {}
         }
     }
 }
@@ -471,10 +517,20 @@ pub(super) fn texts(
     scope: &Scope<'_>,
     report: &mut Report,
 ) -> Template {
-    Template::of_text(text, scope).unwrap_or_else(|error| {
+    let template = Template::of_text(text, scope).unwrap_or_else(|error| {
         report.cel(place, text, &error);
         Template::Literal("null".into())
-    })
+    });
+    if matches!(template, Template::Literal(_))
+        && let Some((root, rest)) = root_meant(text)
+    {
+        let message = format!(
+            "\"{text}\" is written as it stands, because it reads none of input, step and error; did \
+             you mean \"{root}.{rest}\"?"
+        );
+        report.warning("S306", place, message);
+    }
+    template
 }
 
 /// `name`, or `schema.name`.

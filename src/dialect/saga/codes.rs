@@ -2,7 +2,7 @@
 
 use crate::dialect::rule::{Rule, error, warning};
 
-pub const RULES: [Rule; 15] = [
+pub const RULES: [Rule; 16] = [
     error(
         "S101",
         "a file is not HCL, or nests too deep; the location is the line",
@@ -43,9 +43,16 @@ pub const RULES: [Rule; 15] = [
         "S303",
         "a connector is not declared: in `from` it is a `rest` one, else a compute member serves it",
     ),
-    warning("S304", "there is no such model yet"),
+    warning(
+        "S304",
+        "there is no such model yet, or no workflow of it has the transition",
+    ),
     warning(
         "S305",
         "a text in `set` looks like a sum over columns, but is written as it stands",
+    ),
+    warning(
+        "S306",
+        "a text is written as it stands, but looks like one that reads `input`, `step` or `error`",
     ),
 ];

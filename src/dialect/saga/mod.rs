@@ -16,6 +16,7 @@ mod read;
 mod route;
 mod saga_block;
 mod syntax;
+mod typo;
 
 pub use codes::RULES;
 pub use model::{

@@ -27,6 +27,20 @@ impl Bundle {
         format!("{path}:{}", place.line)
     }
 
+    /// What its sagas and machines ask of connectors.
+    pub fn calls(&self) -> impl Iterator<Item = &Call> {
+        let of_sagas = self.sagas.iter().flat_map(|saga| {
+            let steps = saga
+                .steps
+                .iter()
+                .flat_map(|step| [&step.action, &step.undo]);
+            steps.chain([&saga.on_complete, &saga.on_failure])
+        });
+        let states = self.machines.iter().flat_map(|machine| &machine.states);
+        let events = states.flat_map(|state| &state.events);
+        of_sagas.chain(events.map(|event| &event.action)).flatten()
+    }
+
     /// The routes, each with the name of what it starts.
     pub fn routes(&self) -> impl Iterator<Item = (&str, &Route)> {
         let sagas = self.sagas.iter();
@@ -108,6 +122,7 @@ pub struct Call {
     pub connector: String,
     /// An object with `operation` and what belongs to it.
     pub request: Template,
+    pub place: SourcePosition,
 }
 
 /// A request that starts a saga or fires an event of a machine.

@@ -340,6 +340,32 @@ fn every_kind_of_finding_is_found_where_it_is() {
             action("connector = \"e\"\n operation = \"INSERT\"\n target = \"order\""),
             here(9, "S103"),
         ),
+        (
+            action(
+                "connector = \"e\"\n operation = \"UPDATE\"\n target = \"order/1\"\n where = { sku = \"A\" }\n set = { a = 1 }",
+            ),
+            here(6, "S103"),
+        ),
+        (
+            action("connector = \"e\"\n operation = \"TRANSITION ship\"\n target = \"order/1\""),
+            here(6, "S103"),
+        ),
+        (
+            action(
+                "connector = \"e\"\n operation = \"DELETE\"\n target = \"order/1\"\n where = { id = 7 }",
+            ),
+            here(10, "S103"),
+        ),
+        (
+            action("connector = \"e\"\n operation = \"GET\"\n target = \"order/1\""),
+            here(6, "S103"),
+        ),
+        (
+            action(
+                "connector = \"e\"\n operation = \"GET\"\n target = \"order/1\"\n params = { id = \"input.id\" }\n where = { a = 1 }",
+            ),
+            here(11, "S103"),
+        ),
         (action("connector = \"web\""), here(6, "S103")),
         (with("connector \"x\" { type = \"http\" }"), here(0, "S103")),
         (
@@ -541,6 +567,21 @@ fn every_kind_of_finding_is_found_where_it_is() {
             vec![format!("S305 warning {}", HERE + 11)],
         ),
         (
+            action(
+                "connector = \"db\"\n operation = \"SELECT\"\n target = \"t\"\n where = { id = 1 }",
+            ),
+            vec![format!("S302 warning {}", HERE + 10)],
+        ),
+        (
+            action(
+                "connector = \"web\"\n operation = \"POST /x\"\n body = {\n a = \"imput.amount\"\n b = \"steps.a.id\"\n c = \"order.id\"\n}",
+            ),
+            vec![
+                format!("S306 warning {}", HERE + 10),
+                format!("S306 warning {}", HERE + 11),
+            ],
+        ),
+        (
             with(
                 "saga \"s\" {\n from {\n connector = \"gate\"\n operation = \"POST /s\"\n}\nstep \"a\" { delay = \"1s\" }\n}",
             ),
@@ -653,6 +694,18 @@ fn every_message_says_what_to_do() {
                 "connector = \"web\"\n operation = \"POST /x\"\n body = { a = \"See input.txt\" }",
             ),
             "single quotes",
+        ),
+        (
+            action(
+                "connector = \"e\"\n operation = \"DELETE\"\n target = \"order/1\"\n where = { sku = \"A\" }",
+            ),
+            "add where = { id = ",
+        ),
+        (
+            action(
+                "connector = \"web\"\n operation = \"POST /x\"\n body = { a = \"imput.amount\" }",
+            ),
+            "did you mean \"input.amount\"?",
         ),
     ] {
         let (_, findings) = read_all(&[("a.hcl", &text)]);

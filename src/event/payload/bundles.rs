@@ -85,8 +85,39 @@ pub struct Applied {
     /// Such as `POST /orders/:id`.
     pub routes: Vec<String>,
     pub connectors: Vec<String>,
+    /// What the bundle declared before and no longer declares, if there is any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub removed: Option<Removed>,
     /// The warnings.
     pub findings: Vec<Finding>,
+}
+
+/// What a bundle no longer declares, by name.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub struct Removed {
+    pub sagas: Vec<String>,
+    pub machines: Vec<String>,
+    /// Such as `POST /orders/:id`.
+    pub routes: Vec<String>,
+    pub connectors: Vec<String>,
+}
+
+impl Removed {
+    /// Each name with its kind, such as `saga create_order`.
+    pub fn named(&self) -> Vec<String> {
+        let kinds = [
+            ("saga", &self.sagas),
+            ("state machine", &self.machines),
+            ("route", &self.routes),
+            ("connector", &self.connectors),
+        ];
+        let named = kinds.iter().flat_map(|(kind, names)| {
+            let named = names.iter();
+            named.map(move |name| format!("{kind} {name}"))
+        });
+        named.collect()
+    }
 }
 
 impl Answer for Applied {

@@ -143,6 +143,9 @@ pub struct Item {
     pub name: String,
     /// `flo` or `saga`.
     pub kind: &'static str,
+    /// Of a saga: the bundle that declares it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bundle: Option<String>,
     /// The latest version, or the one that was asked for.
     pub version: String,
     /// In the order in which they were created.

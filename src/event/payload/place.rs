@@ -1,10 +1,8 @@
 //! Says where in a payload a value is that could not be read.
 
-use std::fmt::Write as _;
-
 use serde_json::error::Category;
 
-use crate::entity::skip_string;
+use crate::entity::{dotted, steps_to};
 
 /// What Rust's names of numbers mean to a reader.
 const NUMBERS: [(&str, &str); 7] = [
@@ -17,15 +15,6 @@ const NUMBERS: [(&str, &str); 7] = [
     ("i64", "an integer"),
 ];
 
-/// An object or a list that is open.
-enum Open {
-    Object {
-        key: Option<(usize, usize)>,
-        is_key_next: bool,
-    },
-    List(Option<usize>),
-}
-
 /// An error with the path of the value that it is about, if it does not name a member itself.
 pub(super) fn placed(text: &str, error: &serde_json::Error) -> String {
     let message = error.to_string();
@@ -34,7 +23,7 @@ pub(super) fn placed(text: &str, error: &serde_json::Error) -> String {
         return message;
     }
     let message = plain(message);
-    match path_at(text, offset(text, error.line(), error.column())) {
+    match dotted(&steps_to(text, error)) {
         path if path.is_empty() => message,
         path => format!("`{path}`: {message}"),
     }
@@ -52,70 +41,6 @@ fn plain(message: String) -> String {
         }
     }
     message
-}
-
-/// How many bytes stand before that place.
-fn offset(text: &str, line: usize, column: usize) -> usize {
-    let lines = text.split_inclusive('\n').take(line.saturating_sub(1));
-    lines.map(str::len).sum::<usize>() + column
-}
-
-/// The path of the value that so many bytes of a JSON text lead into.
-fn path_at(text: &str, end: usize) -> String {
-    let bytes = &text.as_bytes()[..end.min(text.len())];
-    let mut open: Vec<Open> = Vec::new();
-    let mut at = 0;
-    while let Some(byte) = bytes.get(at) {
-        if !b",]} \n\r\t".contains(byte)
-            && let Some(Open::List(index @ None)) = open.last_mut()
-        {
-            *index = Some(0);
-        }
-        match byte {
-            b'{' => open.push(Open::Object {
-                key: None,
-                is_key_next: true,
-            }),
-            b'[' => open.push(Open::List(None)),
-            b'}' | b']' => {
-                open.pop();
-            }
-            b',' => match open.last_mut() {
-                Some(Open::Object { is_key_next, .. }) => *is_key_next = true,
-                Some(Open::List(index)) => *index = index.map(|index| index + 1),
-                None => {}
-            },
-            b'"' => {
-                let begin = at + 1;
-                let past = skip_string(bytes, at);
-                at = past.map_or(bytes.len(), |(past, _)| past - 1);
-                if let Some(Open::Object { key, is_key_next }) = open.last_mut()
-                    && *is_key_next
-                {
-                    (*key, *is_key_next) = (Some((begin, at)), false);
-                }
-            }
-            _ => {}
-        }
-        at += 1;
-    }
-    let mut path = String::new();
-    for level in open {
-        match level {
-            Open::Object {
-                key: Some((from, to)),
-                ..
-            } => {
-                let dot = if path.is_empty() { "" } else { "." };
-                let _ = write!(path, "{dot}{}", text.get(from..to).unwrap_or_default());
-            }
-            Open::List(Some(index)) => {
-                let _ = write!(path, "[{index}]");
-            }
-            Open::Object { key: None, .. } | Open::List(None) => {}
-        }
-    }
-    path
 }
 
 #[cfg(test)]
@@ -164,23 +89,6 @@ mod tests {
         ] {
             let error = serde_json::from_str::<Action>(text).expect_err(text);
             assert_eq!(placed(text, &error), expected);
-        }
-    }
-
-    #[test]
-    fn any_text_and_any_place_has_a_path() {
-        for text in [
-            "",
-            "{",
-            "[1,[2,",
-            "{\"é\\",
-            "{\"a\":{\"b\":[{},{\"c\":\"é",
-            "]}",
-            "\"\\\"",
-        ] {
-            for end in 0..=text.len() + 2 {
-                let _ = path_at(text, end);
-            }
         }
     }
 }

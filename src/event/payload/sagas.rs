@@ -38,8 +38,8 @@ pub struct CompensationError {
 #[schemars(rename = "SagaRunning")]
 pub struct Running {
     pub workflow_id: String,
-    /// `running`.
-    pub status: &'static str,
+    /// `running`; of a start that is repeated also `completed`, `failed`, `timeout` or `cancelled`.
+    pub status: String,
     pub started_at: AsText<Timestamp>,
     pub saga: String,
 }

@@ -3,12 +3,13 @@
 use std::{
     collections::VecDeque,
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     task::{Context, Poll, Waker},
     time::Duration,
 };
 
 use futures_util::Stream;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::{
     sync::Notify,
     time::{Instant, timeout_at},
@@ -93,7 +94,7 @@ pub(super) fn queue(patience: Duration) -> (Queue, Outbound) {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     fn finish(&self, end: End) {

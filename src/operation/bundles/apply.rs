@@ -15,7 +15,7 @@ use crate::event::{
     EventType,
     payload::{
         self,
-        bundles::{self, Applied},
+        bundles::{self, Applied, Removed},
         definitions::Change,
     },
 };
@@ -25,12 +25,12 @@ use crate::operation::{
 };
 use crate::registry::{
     self,
-    bundle::{Applied as Stored, BundleFile, NewBundle, OfEntities, Variables},
+    bundle::{Applied as Stored, BundleFile, NewBundle, OfEntities, Summary, Variables},
 };
 
 use crate::storage::Attribution;
 
-use super::OwnRoutes;
+use super::{OwnRoutes, models::note_models};
 
 /// How often it is tried while others change what it depends on.
 const ATTEMPTS: usize = 20;
@@ -117,28 +117,6 @@ impl Operation for ApplyBundle {
     }
 }
 
-/// Warns of machines of models that are not there yet.
-pub(super) async fn note_models(
-    services: &Services,
-    tenant: &Tenant,
-    native: &[OfEntities],
-    new: &mut NewBundle,
-) -> Result<(), Failure> {
-    for one in native {
-        let definitions = services.runtime.storage().definitions(tenant, &one.model);
-        if definitions.await?.is_some() {
-            continue;
-        }
-        let message = format!(
-            "the state machine {} is one of entities, and there is no model {} yet; it gets its \
-             workflow with the first event after the model is imported",
-            one.machine, one.entity
-        );
-        new.findings.warning("S304", &one.location, message);
-    }
-    Ok(())
-}
-
 /// Gives models the workflows of their machines. What fails is done with the next event.
 pub(super) async fn give_machines(
     services: &Services,
@@ -153,7 +131,7 @@ pub(super) async fn give_machines(
         if let Err(failure) = given.await
             && failure.code() != Code::ModelNotFound
         {
-            warn!(model = %one.model, machine = one.machine, %failure, "a model has not got the workflow of its state machine yet");
+            warn!(model = %one.model, machine = one.machine, failure = %failure.in_full(), "a model has not got the workflow of its state machine yet");
         }
     }
 }
@@ -185,8 +163,12 @@ async fn store(
         .registry()
         .apply(session.unit()?, namespace, new, now)
         .await?;
-    let (version, change) = match applied {
-        Stored::Done { version, change } => (version, change),
+    let (version, change, removed) = match applied {
+        Stored::Done {
+            version,
+            change,
+            removed,
+        } => (version, change, removed),
         Stored::Refused(found) => return Err(definitions::invalid("bundle", &found)),
     };
     let summary = new.summary();
@@ -202,13 +184,22 @@ async fn store(
         machines: summary.machines,
         routes: summary.routes,
         connectors: summary.connectors,
+        removed: (removed != Summary::default()).then_some(Removed {
+            sagas: removed.sagas,
+            machines: removed.machines,
+            routes: removed.routes,
+            connectors: removed.connectors,
+        }),
         findings: definitions::findings(&new.findings),
     };
+    let warnings = removal_warning(new, applied.removed.as_ref())
+        .into_iter()
+        .collect();
     if is_dry {
         // Its unit is dropped with the session.
-        return Ok(Output::one(applied));
+        return Ok(Output::One(applied, warnings));
     }
-    let done = cx.finish(session, applied, Vec::new()).await?;
+    let done = cx.finish(session, applied, warnings).await?;
     let made = cx
         .runtime()
         .make_mirror(&cx.caller().tenant, namespace, &new.name);
@@ -219,6 +210,17 @@ async fn store(
         }
         (done, _) => done,
     })
+}
+
+/// Files that name no bundle replace those that named none before, which is easily not meant.
+fn removal_warning(new: &NewBundle, removed: Option<&Removed>) -> Option<String> {
+    let removed = removed.filter(|_| !new.is_named)?.named();
+    Some(format!(
+        "no bundle is named, so these files replace the bundle {}; it no longer declares: {}. \
+         Apply all files together, or name a bundle for each set of files",
+        new.name,
+        removed.join(", ")
+    ))
 }
 
 fn bad(parameter: &'static str, message: impl Into<String>) -> Failure {

@@ -4,7 +4,10 @@ use std::fmt::Write as _;
 
 use serde_json::value::to_raw_value;
 
-use super::apply::{check, give_machines, note_models};
+use super::{
+    apply::{check, give_machines},
+    models::note_models,
+};
 use crate::connector::Trust;
 use crate::dialect::{Findings, Tree};
 use crate::error::{Code, Failure};

@@ -7,6 +7,7 @@ mod fire;
 mod get;
 mod list;
 mod machines;
+mod models;
 mod route;
 mod routes;
 

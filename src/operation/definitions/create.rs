@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
-use super::{findings, invalid};
+use super::{actions::note_unregistered, findings, invalid};
 use crate::dialect::Findings;
 use crate::error::{Code, Failure};
 use crate::event::{
@@ -48,8 +48,9 @@ impl Operation for CreateDefinition {
             namespace,
             document,
         } = self;
-        let (new, found) = read(&cx, &namespace, document).await?;
+        let (new, mut found) = read(&cx, &namespace, document).await?;
         let new = new.ok_or_else(|| invalid("document", &found))?;
+        note_unregistered(&cx, &namespace, &new, &mut found).await?;
         let mut attempt = 1;
         loop {
             match store(&cx, &namespace, &new, &found).await {

@@ -1,5 +1,6 @@
 //! Definitions of runs (`runs.md` §4).
 
+mod actions;
 mod create;
 mod delete;
 mod get;
@@ -40,6 +41,7 @@ impl From<Listed> for Item {
         Self {
             name: listed.name.to_string(),
             kind: listed.kind.as_str(),
+            bundle: listed.bundle.map(|bundle| bundle.to_string()),
             version: listed.version.to_string(),
             versions: texts(&listed.versions),
             enabled: listed.enabled,

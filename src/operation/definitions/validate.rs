@@ -4,7 +4,7 @@ use std::{iter::successors, sync::Arc};
 
 use serde_json::value::RawValue;
 
-use super::{create::read, findings};
+use super::{actions::note_unregistered, create::read, findings};
 use crate::clock::Timestamp;
 use crate::dialect::flo::{Every, Schedule};
 use crate::error::Failure;
@@ -40,7 +40,10 @@ impl Operation for ValidateDefinition {
     }
 
     async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
-        let (new, found) = read(&cx, &self.namespace, self.document).await?;
+        let (new, mut found) = read(&cx, &self.namespace, self.document).await?;
+        if let Some(new) = &new {
+            note_unregistered(&cx, &self.namespace, new, &mut found).await?;
+        }
         let schedule = new.as_ref().and_then(|new| new.document.schedule.as_ref());
         let now = cx.storage().now();
         Ok(Output::one(definitions::Validated {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{bad, file, not_found, of_manager};
-use crate::dialect::managers::{ItemRef, Manager, Part};
+use super::{bad, file, not_found, of_manager, read};
+use crate::dialect::managers::{ItemRef, Manager, NotAManager, Part};
 use crate::error::{Code, Failure};
 use crate::event::{
     EventType,
@@ -75,7 +75,7 @@ impl Operation for ControlManager {
         cx.refuse_token()?;
         let registry = cx.registry();
         if let Some(folder) = registry.folder(&cx.caller().tenant, &self.namespace) {
-            let controlled = self.control_in(folder).await?;
+            let controlled = self.control_in(&cx, folder).await?;
             return cx.remembered(controlled).await;
         }
         in_turn(&cx, (&self.namespace, &self.manager), || self.control(&cx)).await
@@ -90,7 +90,7 @@ impl ControlManager {
         let unit = session.unit()?;
         let content = File::content(unit, namespace, &path).await?;
         let content = content.ok_or_else(|| not_found(namespace, name))?;
-        let (text, controlled) = self.change(&content)?;
+        let (text, controlled) = self.change(read(cx, content).await?)?;
         if let Some(text) = text {
             File::put(unit, namespace, &path, text.into(), &Expected::Any).await?;
         }
@@ -98,7 +98,11 @@ impl ControlManager {
     }
 
     /// Changes a manager that is a file in a folder. What somebody writes to it meanwhile is kept.
-    async fn control_in(&self, folder: &Folder) -> Result<managers::Controlled, Failure> {
+    async fn control_in(
+        &self,
+        cx: &Context,
+        folder: &Folder,
+    ) -> Result<managers::Controlled, Failure> {
         let (namespace, name) = (&self.namespace, &self.manager);
         let path = file(namespace, name)?;
         let turn = folder.turn().await;
@@ -106,7 +110,7 @@ impl ControlManager {
         loop {
             let found = folder.find_text(&path).await;
             let found = found.map_err(|error| of_manager(error, namespace, name))?;
-            let (text, controlled) = self.change(&found.content)?;
+            let (text, controlled) = self.change(read(cx, found.content).await?)?;
             let Some(text) = text else {
                 return Ok(controlled);
             };
@@ -118,10 +122,13 @@ impl ControlManager {
         }
     }
 
-    /// Changes the text of a manager: the new text, if it is another, and what was changed.
-    fn change(&self, content: &str) -> Result<(Option<String>, managers::Controlled), Failure> {
+    /// Changes a manager as it was read: the new text, if it is another, and what was changed.
+    fn change(
+        &self,
+        manager: Result<Manager, NotAManager>,
+    ) -> Result<(Option<String>, managers::Controlled), Failure> {
         let name = &self.manager;
-        let mut manager = Manager::read(content).map_err(|error| {
+        let mut manager = manager.map_err(|error| {
             let message = format!("the file of {name} is not a manager: {error}; correct it first");
             Failure::new(Code::ValidationFailed, message).with("manager", &**name)
         })?;

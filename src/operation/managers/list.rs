@@ -2,9 +2,9 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::bad;
+use super::{bad, read};
 use crate::dialect::managers::{
-    FilePath, MANAGERS, Manager, ManagerStatus, is_manager_in_folder, manager_at,
+    FilePath, MANAGERS, ManagerStatus, is_manager_in_folder, manager_at,
 };
 use crate::error::Failure;
 use crate::event::{
@@ -81,7 +81,7 @@ impl Operation for ListManagers {
             after = Some(last.path.to_string());
             files_read += files.len();
             for file in files {
-                if let Some(item) = self.item(session.unit()?, folder, &file).await? {
+                if let Some(item) = self.item(&cx, session.unit()?, folder, &file).await? {
                     items.push(item);
                 }
             }
@@ -104,6 +104,7 @@ impl ListManagers {
     /// A manager, if its file is still there and it has the status.
     async fn item(
         &self,
+        cx: &Context,
         unit: &mut UnitOfWork,
         folder: Option<&Folder>,
         file: &ListedFile,
@@ -121,7 +122,10 @@ impl ListManagers {
         let Some(text) = text else {
             return Ok(None);
         };
-        let read = text.and_then(|text| Manager::read(&text).map_err(|error| error.to_string()));
+        let read = match text {
+            Ok(text) => read(cx, text).await?.map_err(|error| error.to_string()),
+            Err(why) => Err(why),
+        };
         let status = read.as_ref().ok().map(|manager| manager.status);
         if self.status.is_some() && status != self.status {
             return Ok(None);

@@ -12,9 +12,24 @@ pub(super) use get::GetManager;
 pub(super) use list::ListManagers;
 pub(super) use tick::TickManagers;
 
-use crate::dialect::managers::{FilePath, MANAGERS, path_of};
+use std::sync::Arc;
+
+use super::{Context, conditions};
+use crate::dialect::managers::{FilePath, MANAGERS, Manager, NotAManager, path_of};
 use crate::error::{Code, Failure};
 use crate::registry;
+
+/// The largest document of a manager that is read on the calling thread, in bytes: well below a
+/// millisecond.
+const AT_ONCE_MAX: usize = 64 << 10;
+
+/// Reads the document of a manager.
+async fn read(cx: &Context, text: Arc<str>) -> Result<Result<Manager, NotAManager>, Failure> {
+    if text.len() <= AT_ONCE_MAX {
+        return Ok(Manager::read(&text));
+    }
+    Box::pin(conditions::reading(cx, move || Manager::read(&text))).await
+}
 
 /// The file of a manager that a request names.
 fn file(namespace: &str, manager: &str) -> Result<FilePath, Failure> {

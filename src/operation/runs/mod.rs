@@ -101,6 +101,11 @@ impl From<Shown> for Run {
             }),
             Some(Purpose::Undo(_) | Purpose::OnComplete | Purpose::OnFailure) | None => None,
         });
+        let to_undo = saga.iter().flat_map(|_| run.to_undo());
+        let to_undo = to_undo.map(|step| CompensationFault {
+            step: step.to_owned(),
+            message: "the step is not undone yet".to_owned(),
+        });
         let attributes = run.attributes.iter();
         let attributes =
             attributes.map(|(name, json)| (name.to_string(), RawJson::trusted(&**json)));
@@ -134,8 +139,8 @@ impl From<Shown> for Run {
             started_at: run.started.map(AsText),
             finished_at: run.ended.map(AsText),
             last_sequence: run.sequence,
-            compensated: saga.map(|saga| saga.is_compensated()),
-            compensation_errors: errors.chain(open).collect(),
+            compensated: saga.map(|_| run.is_compensated()),
+            compensation_errors: errors.chain(open).chain(to_undo).collect(),
             saga: None,
         }
     }

@@ -11,13 +11,14 @@ use crate::dialect::{
 };
 use crate::error::{Code, Failure};
 use crate::event::{
-    EventType,
+    Event, EventType,
     payload::{
         self, answer,
         runs::{self, DefinitionName, Run, Started},
     },
 };
-use crate::operation::{Access, Context, Family, Operation, Output, paging};
+use crate::id::RunId;
+use crate::operation::{Access, Answer, Context, Family, Operation, Output, Success, paging};
 use crate::program::StartedBy;
 use crate::runtime::runs::{RunStarted, StartRun as Start};
 use crate::storage::RunName;
@@ -104,11 +105,7 @@ impl Operation for StartRun {
                 ..self.start.clone()
             };
             let started = cx.runtime().start_run(&mut session, &by, start).await?;
-            // A simple saga runs inside its request (`orchestration.md` 2.4).
-            let wait = match self.wait {
-                None if started.is_simple_saga => cx.runtime().sync_timeout(),
-                wait => wait.unwrap_or_default(),
-            };
+            let wait = self.wait_for(&cx, started.is_simple_saga);
             let may_wait = !wait.is_zero() && !session.has_joined();
             let answer = shown(&name, &started);
             let warning = started.ignores_key.then(|| {
@@ -120,13 +117,48 @@ impl Operation for StartRun {
             let warnings = warning.into_iter().collect();
             match cx.finish(session, answer, warnings).await {
                 Ok(Output::One(answer, warnings)) if may_wait => {
-                    let answer = waited(&cx, &started, answer, wait).await?;
+                    let answer = waited(&cx, started.run, answer, wait).await?;
                     return Ok(Output::One(answer, warnings));
                 }
                 // Another start with the same key was committed first: it is found now.
                 Err(failure) if failure.code() == Code::Conflict && tries < TRIES => {}
                 finished => return finished,
             }
+        }
+    }
+
+    async fn repeat(cx: Context, event: Event, stored: Success) -> Result<Answer, Failure> {
+        if cx.has_token() {
+            return Ok(Answer::One(stored));
+        }
+        let start = Self::parse(event.text()?)?;
+        let (answer, warnings) = stored.take_outcome::<Started>()?;
+        let tenant = &cx.caller().tenant;
+        let found = cx.runtime().is_simple_saga(tenant, &answer.run_id).await;
+        let (run, is_simple_saga) = match found {
+            // It was removed since.
+            Err(failure) if failure.code() == Code::RunNotFound => {
+                return Ok(Output::One(answer, warnings).into());
+            }
+            found => found?,
+        };
+        let wait = start.wait_for(&cx, is_simple_saga);
+        let answer = if wait.is_zero() {
+            answer
+        } else {
+            waited(&cx, run, answer, wait).await?
+        };
+        Ok(Output::One(answer, warnings).into())
+    }
+}
+
+impl StartRun {
+    /// How long the end of the run is waited for.
+    fn wait_for(&self, cx: &Context, is_simple_saga: bool) -> Duration {
+        match self.wait {
+            // A simple saga runs inside its request (`orchestration.md` 2.4).
+            None if is_simple_saga => cx.runtime().sync_timeout(),
+            wait => wait.unwrap_or_default(),
         }
     }
 }
@@ -149,13 +181,13 @@ fn shown(name: &str, started: &RunStarted) -> Started {
 /// Waits for the end of the run, and adds the run if that comes in time.
 async fn waited(
     cx: &Context,
-    started: &RunStarted,
+    run: RunId,
     answer: Started,
     wait: Duration,
 ) -> Result<Started, Failure> {
-    wait_for_end(cx, started.run, wait).await?;
+    wait_for_end(cx, run, wait).await?;
     let tenant = &cx.caller().tenant;
-    let details = cx.runtime().run_details(tenant, &started.id).await?;
+    let details = cx.runtime().run_details(tenant, &answer.run_id).await?;
     let run = Run::from(details);
     let (status, has_ended) = (run.status, run.finished_at.is_some());
     let text = has_ended.then(|| answer::json(&run));

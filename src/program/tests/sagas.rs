@@ -156,8 +156,8 @@ fn what_has_completed_is_undone_newest_first_and_then_on_failure_is_called() {
     let message = r#"step "c" failed: POST /c answered 402"#;
     let error = driven.run.error.as_ref().expect("an error");
     assert_eq!(&*error.message, message);
+    assert!(!driven.run.is_compensated());
     let state = driven.run.saga.as_ref().expect("a saga");
-    assert!(!state.is_compensated());
     assert_eq!(state.errors.len(), 1);
     assert_eq!(
         (&*state.errors[0].step, &*state.errors[0].message),
@@ -217,11 +217,7 @@ fn a_step_that_says_skip_is_left_out_and_not_undone() {
             "workflow_failed step \"c\" failed: the outcome was \"declined\"",
         ]
     );
-    let is_compensated = |driven: &Driven| {
-        let saga = driven.run.saga.as_ref();
-        saga.is_some_and(|saga| saga.is_compensated())
-    };
-    assert!(!is_compensated(&driven), "b may have been done");
+    assert!(!driven.run.is_compensated(), "b may have been done");
     let declined = Arrival::Answered {
         ordinal: 2,
         answer: Answer::Outcome {
@@ -230,7 +226,7 @@ fn a_step_that_says_skip_is_left_out_and_not_undone() {
         },
     };
     assert_eq!(driven.arrive(declined), Ok(false));
-    assert!(is_compensated(&driven));
+    assert!(driven.run.is_compensated());
 }
 
 #[test]
@@ -469,6 +465,36 @@ fn a_call_that_was_given_up_is_sent_again_after_a_crash() {
     assert_eq!(driven.run.given_up().count(), 0);
 }
 
+#[test]
+fn a_late_compensation_that_nobody_reports_is_an_error_once_its_time_is_over() {
+    let of_member = |operation: &str| call("member", operation, &[]);
+    let limited = SagaStep {
+        timeout: Some(Duration::from_secs(5)),
+        ..step(Some(of_member("a")), Some(of_member("undo a")))
+    };
+    let mut driven = saga(vec![("a", limited)], |_| {});
+    driven.play(&[Do::After(5_000)]);
+    assert_eq!(driven.run.status, Status::Failed);
+    driven.act(Do::Answer("success", "{}")).expect("recorded");
+    assert!(!driven.run.is_compensated(), "it has only begun");
+    driven.act(Do::Answer("pending", "{}")).expect("accepted");
+    assert!(!driven.run.is_compensated());
+    assert_eq!(driven.run.to_undo().collect::<Vec<_>>(), ["a"]);
+    assert_eq!(driven.act(Do::After(59_999)), Ok(false));
+    assert_eq!(driven.act(Do::After(1)), Ok(true));
+    assert_eq!(driven.run.status, Status::Failed);
+    assert_eq!(driven.run.due(), None);
+    assert_eq!(driven.run.to_undo().count(), 0);
+    assert!(!driven.run.is_compensated());
+    let errors = &driven.run.saga.as_ref().expect("a saga").errors;
+    assert_eq!(
+        (&*errors[0].step, &*errors[0].message),
+        ("a", "no answer came in time")
+    );
+    let last = driven.events().pop();
+    assert_eq!(last.as_deref(), Some("compensation_failed a"));
+}
+
 /// What a repeated call does not settle is no longer waited for.
 #[test]
 fn a_step_of_which_nobody_knows_whether_it_was_done_is_an_error_of_the_compensation() {
@@ -484,8 +510,8 @@ fn a_step_of_which_nobody_knows_whether_it_was_done_is_an_error_of_the_compensat
     };
     assert_eq!(driven.arrive(lost(ANSWER_LOST)), Ok(false));
     assert_eq!(driven.run.given_up().count(), 0);
+    assert!(!driven.run.is_compensated());
     let saga_of = driven.run.saga.as_ref().expect("a saga");
-    assert!(!saga_of.is_compensated());
     assert_eq!(
         &*saga_of.errors[0].message,
         "it is not known whether the step was done: gone"
@@ -494,13 +520,7 @@ fn a_step_of_which_nobody_knows_whether_it_was_done_is_an_error_of_the_compensat
     let mut driven = saga(vec![("a", charged("a"))], |_| {});
     driven.play(&[Do::Lost]);
     assert_eq!(driven.arrive(lost(NOT_CALLED)), Ok(false));
-    assert!(
-        driven
-            .run
-            .saga
-            .as_ref()
-            .is_some_and(|saga| saga.is_compensated())
-    );
+    assert!(driven.run.is_compensated());
 }
 
 #[test]

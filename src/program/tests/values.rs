@@ -82,6 +82,58 @@ fn search_attributes_are_computed_at_the_start_and_again_at_the_end() {
 }
 
 #[test]
+fn search_attributes_that_are_too_large_are_null_and_the_run_ends_and_says_so() {
+    let document = |attributes: &str| {
+        step("success: flo.Completed", "") + &format!("searchAttributes: [{attributes}]")
+    };
+    let text = |bytes: usize| "x".repeat(bytes);
+    let ended = |mut program: Program, copies: usize, input: &str| {
+        let attribute = program.search_attributes[0].clone();
+        program.search_attributes = vec![attribute; copies];
+        let mut driven = Driven::of(program, input);
+        driven.play(&[Do::Answer("success", "{}")]);
+        assert_eq!(driven.run.status, Status::Completed);
+        let of_value = |(_, value): &(Name, Box<str>)| (&**value != "null").then(|| value.len());
+        let kept: Vec<usize> = driven.run.attributes.iter().filter_map(of_value).collect();
+        let error = driven.run.error.map(|error| error.message);
+        (kept, error.unwrap_or_default().to_string())
+    };
+    let program = || Driven::new(&document("{name: a, from: input.a}"), "{}").program;
+    let of = |bytes: usize| format!("{{\"a\":\"{}\"}}", text(bytes - 2));
+    for (copies, bytes, kept, error) in [
+        (1, 1_024, 1, ""),
+        (
+            1,
+            1_025,
+            0,
+            "the search attribute \"a\" has 1025 bytes; at most 1024 are kept",
+        ),
+        (16, 1_024, 16, ""),
+        (
+            17,
+            1_024,
+            16,
+            "the search attribute \"a\" is too large: all together have at most 16384 bytes",
+        ),
+        (64, 10, 64, ""),
+        (
+            65,
+            10,
+            64,
+            "the document has 65 search attributes; at most 64 are kept",
+        ),
+    ] {
+        let found = ended(program(), copies, &of(bytes));
+        assert_eq!(found, (vec![bytes; kept], error.to_owned()));
+    }
+    // What is the whole input is not copied either.
+    let whole = Driven::new(&document("{name: a, from: input}"), "{}").program;
+    let (kept, error) = ended(whole, 64, &of(1 << 20));
+    assert!(kept.is_empty());
+    assert!(error.ends_with("bytes; at most 1024 are kept"), "{error}");
+}
+
+#[test]
 fn the_output_is_a_path_or_a_mapping_and_only_of_a_completed_run() {
     for (output, terminal, expected) in [
         ("$.steps._start.output.x", "flo.Completed", Some("1.0")),

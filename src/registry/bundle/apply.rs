@@ -33,6 +33,8 @@ pub enum Applied {
     Done {
         version: u64,
         change: Change,
+        /// What it declared before and no longer declares.
+        removed: Summary,
     },
     /// Names or routes belong to others.
     Refused(Findings),
@@ -77,15 +79,22 @@ impl Registry {
             return Ok(Applied::Refused(taken));
         }
         if let Some(version) = applying.unchanged().await? {
-            let change = Change::Unchanged;
-            return Ok(Applied::Done { version, change });
+            return Ok(Applied::Done {
+                version,
+                change: Change::Unchanged,
+                removed: Summary::default(),
+            });
         }
-        let change = match applying.before {
-            Some(_) => Change::Replaced,
-            None => Change::Created,
+        let (change, removed) = match &applying.before {
+            Some(before) => (Change::Replaced, before.summary.without(&new.summary())),
+            None => (Change::Created, Summary::default()),
         };
         let version = applying.write().await?;
-        Ok(Applied::Done { version, change })
+        Ok(Applied::Done {
+            version,
+            change,
+            removed,
+        })
     }
 }
 

@@ -7,6 +7,7 @@
 mod apply;
 mod connectors;
 mod convert;
+mod locked;
 mod machine;
 mod new;
 mod read;
@@ -17,7 +18,7 @@ mod workflow;
 pub use apply::{Applied, delete};
 pub use connectors::Mirror;
 pub use machine::{Machine, MachineEvent, MachineFlow, MachineState};
-pub use new::{BundleFile, NewBundle, OfEntities, Variables};
+pub use new::{BundleFile, CallOnModel, NewBundle, OfEntities, Variables};
 pub use read::BundleView;
 pub use routes::{Route, RouteTarget, Routes};
 pub use stored::Summary;

@@ -67,10 +67,21 @@ pub struct OfEntities {
     pub location: String,
 }
 
+/// A call of the connector `entity`.
+#[derive(Debug)]
+pub struct CallOnModel {
+    pub model: ModelKey,
+    /// The transition that it takes.
+    pub transition: Option<String>,
+    pub location: String,
+}
+
 /// Files without errors, and what they declare.
 #[derive(Debug)]
 pub struct NewBundle {
     pub name: Arc<str>,
+    /// Whether the request or its files name it.
+    pub is_named: bool,
     pub trust: Trust,
     pub(super) files: Vec<BundleFile>,
     pub(super) variables: Variables,
@@ -99,9 +110,10 @@ impl NewBundle {
         let Some(bundle) = bundle else {
             return Err(findings);
         };
-        let name = name.or(bundle.service.name.as_deref()).unwrap_or(DEFAULT);
+        let name = name.or(bundle.service.name.as_deref());
         Ok(Self {
-            name: name.into(),
+            name: name.unwrap_or(DEFAULT).into(),
+            is_named: name.is_some(),
             trust,
             files,
             variables,
@@ -184,6 +196,29 @@ impl NewBundle {
             })
         });
         native.collect()
+    }
+
+    /// What is asked of the connectors of the type `entity`.
+    pub fn calls_on_models(&self) -> impl Iterator<Item = CallOnModel> {
+        let bundle = &self.bundle;
+        let is_entity = move |name: &str| {
+            let mut connectors = bundle.connectors.iter();
+            connectors.any(|one| one.name == name && one.kind == "entity")
+        };
+        let calls = bundle
+            .calls()
+            .filter(move |call| is_entity(&call.connector));
+        calls.filter_map(move |call| {
+            let target = call.request.member("target")?.text()?;
+            let operation = call.request.member("operation")?.text()?;
+            // Of the operations, only that of a transition has two words.
+            let transition = operation.split_once(' ');
+            Some(CallOnModel {
+                model: of_model(&target)?,
+                transition: transition.map(|(_, name)| name.trim().to_owned()),
+                location: bundle.location(call.place),
+            })
+        })
     }
 
     /// The names of what it declares.

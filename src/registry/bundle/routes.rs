@@ -1,7 +1,8 @@
 //! The requests that start sagas, and fire events of machines.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
+use parking_lot::RwLock;
 use serde::{Deserialize, Serialize};
 
 use super::stored::{read, routes_key};
@@ -155,14 +156,14 @@ const KNOWN_MAX: usize = 64;
 
 impl KnownRoutes {
     fn get(&self, tenant: &Tenant, position: Position) -> Option<Arc<Routes>> {
-        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let known = self.0.read();
         let mut known = known.iter();
         let found = known.find(|(owner, at, _)| owner == tenant && *at == position);
         found.map(|(.., routes)| Arc::clone(routes))
     }
 
     fn put(&self, tenant: &Tenant, position: Position, routes: &Arc<Routes>) {
-        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.write();
         known.retain(|(owner, ..)| owner != tenant);
         if known.len() == KNOWN_MAX {
             known.remove(0);

@@ -13,13 +13,29 @@ use crate::storage::{Record, RecordKey, RecordKind};
 const ROUTES: &str = "routes";
 
 /// What a bundle declares, by name.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
     pub sagas: Vec<String>,
     pub machines: Vec<String>,
     /// Such as `POST /orders/:id`.
     pub routes: Vec<String>,
     pub connectors: Vec<String>,
+}
+
+impl Summary {
+    /// What this one declares and the other does not.
+    pub(super) fn without(&self, other: &Self) -> Self {
+        let missing = |names: &[String], others: &[String]| {
+            let missing = names.iter().filter(|name| !others.contains(name));
+            missing.cloned().collect()
+        };
+        Self {
+            sagas: missing(&self.sagas, &other.sagas),
+            machines: missing(&self.machines, &other.machines),
+            routes: missing(&self.routes, &other.routes),
+            connectors: missing(&self.connectors, &other.connectors),
+        }
+    }
 }
 
 /// A bundle.

@@ -98,7 +98,12 @@ pub(in crate::rest) fn answered(answer: Success) -> Result<(StatusCode, String),
         let number = RunId::parse(&started.run_id).map_or(0, RunId::number);
         let running = Running {
             workflow_id: started.run_id,
-            status: "running",
+            // The repeat of a start may meet a run that has ended.
+            status: match started.status.as_str() {
+                "pending" | "waiting" => "running".to_owned(),
+                "timed_out" => "timeout".to_owned(),
+                _ => started.status,
+            },
             started_at: AsText(Timestamp::from_micros(number / 1_000)),
             saga,
         };

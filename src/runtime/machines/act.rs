@@ -12,7 +12,7 @@ use crate::error::{Code, Failure};
 use crate::expr::Values;
 use crate::id::{DispatchKey, EntityId};
 use crate::program::Call;
-use crate::runtime::{Initiator, Runtime, Session, runs::entity_step};
+use crate::runtime::{Initiator, Runtime, Session, runs::EntityCall};
 
 /// An action that is to be done for an event.
 pub(super) struct Action {
@@ -105,9 +105,9 @@ impl Runtime {
         by: &Initiator,
         action: &Action,
     ) -> Result<Arc<str>, Failure> {
-        let (step, input) = entity_step(&action.request).map_err(failed)?;
+        let call = EntityCall::parse(&action.request).map_err(failed)?;
         let before = session.keep_whole(true);
-        let done = Box::pin(self.entity_action(session, by, step, &input)).await;
+        let done = Box::pin(self.entity_action(session, by, &call)).await;
         session.keep_whole(before);
         done.map_err(|failure| {
             let code = failure.code();

@@ -19,10 +19,10 @@ use std::{
 
 use super::{
     CONFLICTS_MAX, attribution,
-    tick::{Processed, StartedItem, StartedWork, Ticked, is_internal},
+    tick::{Processed, ROUNDS_MAX, StartedItem, StartedWork, is_internal},
 };
 use crate::dialect::managers::{
-    FilePath, ItemRef, Manager, ManagerStatus, Seen, Start, StateFile, Work, path_of,
+    FilePath, Filed, ItemRef, Manager, ManagerStatus, Seen, Start, StateFile, Work, path_of,
 };
 use crate::error::{Code, Failure};
 use crate::id::RunId;
@@ -68,6 +68,14 @@ struct Started {
     failed: HashMap<Box<str>, String>,
 }
 
+/// How a manager stands once items were started.
+struct InTurn {
+    status: ManagerStatus,
+    was_processed: bool,
+    /// Whether others follow.
+    are_more: bool,
+}
+
 /// One manager of a folder, at a tick.
 struct InFolder<'t> {
     runtime: &'t Runtime,
@@ -80,14 +88,15 @@ struct InFolder<'t> {
 
 impl Runtime {
     /// Ticks one manager whose file is in a folder, or only has it begin if it is not to be
-    /// processed; none if its file has vanished.
+    /// processed: how its file stands, and whether it was processed; none if its file has vanished.
     pub(super) async fn tick_in_folder(
         &self,
         by: &Initiator,
         folder: &Folder,
         name: &str,
         processes: bool,
-    ) -> Result<Option<Ticked>, Failure> {
+        outcome: &mut Processed,
+    ) -> Result<Option<(Filed, bool)>, Failure> {
         let one = InFolder {
             runtime: self,
             by,
@@ -96,26 +105,31 @@ impl Runtime {
             name,
             path: path_of(name).map_err(|error| Failure::internal(error.to_string()))?,
         };
-        let mut outcome = Processed {
-            manager: name.to_owned(),
-            status: None,
-            changed: false,
-            started: Vec::new(),
-            error: None,
-        };
-        let ticked = match one.tick(processes, &mut outcome).await {
-            Ok(ticked) => ticked,
-            // The other managers are ticked all the same.
-            Err(Trouble::File(reason)) => {
-                outcome.error = Some(reason);
-                return Ok(Some((None, processes.then_some(outcome))));
+        let (mut rounds, mut looks) = (1, true);
+        loop {
+            let ticked = match one.tick(processes, looks, outcome).await {
+                Ok(ticked) => ticked,
+                // The other managers are ticked all the same.
+                Err(Trouble::File(reason)) => {
+                    outcome.error = Some(reason);
+                    return Ok(Some((None, processes)));
+                }
+                Err(Trouble::Failure(failure)) => return Err(failure),
+            };
+            let Some(InTurn {
+                status,
+                was_processed,
+                are_more,
+            }) = ticked
+            else {
+                return Ok(None);
+            };
+            if !are_more || rounds == ROUNDS_MAX {
+                return Ok(Some((Some(status), was_processed)));
             }
-            Err(Trouble::Failure(failure)) => return Err(failure),
-        };
-        Ok(ticked.map(|(status, was_processed)| {
-            outcome.status = Some(status);
-            (Some(status), was_processed.then_some(outcome))
-        }))
+            rounds += 1;
+            looks = false;
+        }
     }
 }
 
@@ -161,13 +175,14 @@ impl InFolder<'_> {
         self.runtime.session_for(self.by, attribution(self.by))
     }
 
-    /// How the manager stands afterwards, and whether it was processed; none if its file has
-    /// vanished.
+    /// Looks how the work of the items stands, unless it just has, and starts those that come
+    /// next; none if the file has vanished.
     async fn tick(
         &self,
         processes: bool,
+        mut looks: bool,
         outcome: &mut Processed,
-    ) -> Result<Option<(ManagerStatus, bool)>, Trouble> {
+    ) -> Result<Option<InTurn>, Trouble> {
         for _ in 0..CONFLICTS_MAX {
             let Some(Read {
                 mut manager,
@@ -180,14 +195,23 @@ impl InFolder<'_> {
             let processes = processes && manager.status == ManagerStatus::InProgress;
             let mut owed = Vec::new();
             let mut over = Over::default();
+            let mut are_more = false;
             if processes {
-                let Some(seen) = self.seen(&manager, outcome).await? else {
-                    continue;
-                };
+                let mut seen = BTreeMap::new();
+                // What somebody has written in the meantime is looked at.
+                if std::mem::replace(&mut looks, true) {
+                    let Some(found) = self.seen(&manager, outcome).await? else {
+                        continue;
+                    };
+                    seen = found;
+                }
                 let items = items_of(self.name, &manager);
                 let awaited = manager.awaited();
-                let starts = manager.tick(self.name, &seen);
-                let Some(intended) = self.intend(&mut manager, &items, starts).await? else {
+                let next = self.runtime.next_starts(self.by, self.name, manager, seen);
+                let starts;
+                (manager, starts) = next.await?;
+                are_more = starts.are_more;
+                let Some(intended) = self.intend(&mut manager, &items, starts.now).await? else {
                     continue;
                 };
                 owed = intended;
@@ -215,7 +239,11 @@ impl InFolder<'_> {
                 }
             }
             self.forget(over, status).await?;
-            return Ok(Some((status, processes)));
+            return Ok(Some(InTurn {
+                status,
+                was_processed: processes,
+                are_more,
+            }));
         }
         Err(Trouble::File(
             "the file is written again and again while it is read; it is ticked again later"
@@ -230,7 +258,8 @@ impl InFolder<'_> {
         };
         let text = found.text;
         let text = text.map_err(|reason| Trouble::File(reason.to_string()))?;
-        let manager = Manager::read(&text).map_err(|error| Trouble::File(error.to_string()))?;
+        let manager = self.runtime.read_manager(self.by, text).await?;
+        let manager = manager.map_err(|error| Trouble::File(error.to_string()))?;
         Ok(Some(Read {
             manager,
             version: found.version,
@@ -287,7 +316,7 @@ impl InFolder<'_> {
         match self.folder.look(path).await {
             Ok(None) => Ok(StateFile::Absent),
             Ok(Some(found)) => Ok(match found.text {
-                Ok(text) => StateFile::read(&text),
+                Ok(text) => self.runtime.read_state(self.by, text).await?,
                 Err(reason) => StateFile::Nonsense(format!("the state file is unusable: {reason}")),
             }),
             Err(error @ Error::NotAFile { .. }) => Ok(StateFile::Nonsense(error.to_string())),
@@ -537,13 +566,13 @@ impl InFolder<'_> {
             else {
                 return Ok(None);
             };
-            for of in manager.awaited() {
-                let named = manager.workers[of.worker].items[of.item].work.as_deref();
-                let reason = named.and_then(|named| failed.get(run_of(named)));
-                if let Some(reason) = reason {
-                    manager.not_started(of, reason);
-                }
-            }
+            let awaited = manager.awaited().into_iter();
+            let not_started = awaited.filter_map(|of| {
+                let named = manager.workers[of.worker].items[of.item].work.as_deref()?;
+                Some((of, failed.get(run_of(named))?.clone()))
+            });
+            let not_started: Vec<_> = not_started.collect();
+            manager.not_started(&not_started);
             let Some(text) = manager.edited() else {
                 return Ok(Some(manager.status));
             };

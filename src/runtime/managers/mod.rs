@@ -19,6 +19,7 @@ use std::{
 };
 
 use tokio_util::sync::CancellationToken;
+use tracing::warn;
 
 use super::{Initiator, Runtime};
 use crate::dialect::managers::{
@@ -88,6 +89,7 @@ impl Runtime {
         let order = self.managers_in_order(&by, namespace, &known).await?;
         let mut statuses: BTreeMap<String, Filed> = BTreeMap::new();
         let mut processed: Vec<Processed> = Vec::new();
+        let mut failed: Option<Failure> = None;
         for name in order {
             let is_wanted = match &named {
                 Some(named) => named.contains(name),
@@ -96,14 +98,26 @@ impl Runtime {
             };
             let file = known[name];
             let ticked = self.tick_if_due(&by, namespace, file, name, is_wanted);
+            let ticked = match ticked.await {
+                // It stays where it is in the registry, and the others are ticked all the same.
+                Err(failure) if tick::is_internal(&failure) && !cancel.is_cancelled() => {
+                    warn!(?failure, %tenant, manager = name, "a manager could not be ticked");
+                    failed.get_or_insert(failure);
+                    Some((None, None))
+                }
+                ticked => ticked?,
+            };
             // A file that has vanished meanwhile is in no list.
-            if let Some((status, outcome)) = ticked.await? {
+            if let Some((status, outcome)) = ticked {
                 statuses.insert(name.to_owned(), status);
                 processed.extend(outcome);
             }
         }
         let registry = self.file_managers(&by, namespace, &statuses).await?;
         measure::managers_ticked(begun);
+        if let Some(failure) = failed {
+            return Err(failure);
+        }
         Ok(Ticked {
             registry,
             processed,
@@ -159,9 +173,22 @@ impl Runtime {
         }
         let _slot = ticks.slot(tenant, &by.cancel).await?;
         measure::manager_read();
-        let ticking = self.tick_manager(by, namespace, file, name, processes);
+        let mut outcome = Processed::of(name);
+        let ticking = self.tick_manager(by, namespace, file, name, processes, &mut outcome);
         // What it holds while it works is much more than what a manager needs that is not read.
-        Box::pin(ticking).await
+        match Box::pin(ticking).await {
+            Ok(ticked) => Ok(ticked.map(|(status, was_processed)| {
+                outcome.status = status;
+                (status, was_processed.then_some(outcome))
+            })),
+            Err(failure) if tick::is_of_one(&failure) && !by.cancel.is_cancelled() => {
+                warn!(?failure, %tenant, manager = name, "a manager could not be ticked");
+                let code = failure.code().as_str();
+                outcome.error = Some(format!("{code}: {}", failure.message()));
+                Ok(Some((None, processes.then_some(outcome))))
+            }
+            Err(failure) => Err(failure),
+        }
     }
 
     /// The files of managers, by path.

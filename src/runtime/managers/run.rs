@@ -16,7 +16,7 @@ use crate::error::{Code, Failure};
 use crate::id::Tenant;
 use crate::program::Answer;
 use crate::runtime::{
-    Runtime,
+    Initiator, Runtime,
     incidents::{Fault, contained},
 };
 
@@ -58,14 +58,22 @@ impl Runtime {
         &self,
         tenant: &Tenant,
         namespace: &Arc<str>,
-        input: &str,
+        input: &Arc<str>,
         cancel: &CancellationToken,
     ) -> Option<Answer> {
-        let named = match wanted_in(input) {
-            Ok(named) => named,
-            Err(WrongPayload(_, message)) => {
+        let by = Initiator {
+            cancel: cancel.clone(),
+            ..Initiator::system(tenant)
+        };
+        let text = Arc::clone(input);
+        let reading = self.apart_if_large_file(&by, input.len(), move || wanted_in(&text));
+        let named = match reading.await {
+            Ok(Ok(named)) => named,
+            Ok(Err(WrongPayload(_, message))) => {
                 return Some(failed(&Failure::new(Code::BadRequest, message)));
             }
+            Err(_) if cancel.is_cancelled() => return None,
+            Err(failure) => return Some(failed(&failure)),
         };
         let (mut tries, mut pause) = (1, PAUSE);
         loop {

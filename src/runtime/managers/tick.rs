@@ -1,10 +1,14 @@
 //! One manager at a tick: read, brought up to date and committed with what it starts.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 use super::{CONFLICTS_MAX, attribution, quiet::Known};
 use crate::dialect::managers::{
-    FilePath, Filed, ItemRef, Manager, ManagerStatus, Seen, StateFile, Work, path_of, text_of,
+    FilePath, Filed, ItemRef, Manager, ManagerStatus, NotAManager, Seen, Starts, StateFile, Work,
+    path_of, text_of,
 };
 use crate::error::{Code, Failure};
 use crate::id::{RunId, Tenant};
@@ -23,7 +27,7 @@ pub struct Processed {
     /// Whether its file was written.
     pub changed: bool,
     pub started: Vec<StartedItem>,
-    /// Why nothing was done.
+    /// Why nothing was done, or nothing more.
     pub error: Option<String>,
 }
 
@@ -44,6 +48,14 @@ pub enum StartedWork {
     Task(String),
 }
 
+/// What a commit starts.
+#[derive(Default)]
+struct Begun {
+    started: Vec<StartedItem>,
+    /// Whether others follow in the next commit.
+    are_more: bool,
+}
+
 impl StartedWork {
     pub fn id(&self) -> &str {
         match self {
@@ -55,9 +67,25 @@ impl StartedWork {
 /// How a manager's file stands after a tick, and what was done with it if it was processed.
 pub(super) type Ticked = (Filed, Option<Processed>);
 
+/// How many times in a row items of a manager are started, each time in a commit of its own. What
+/// is left then is started by the next tick.
+pub(super) const ROUNDS_MAX: usize = 64;
+
+impl Processed {
+    pub(super) fn of(manager: &str) -> Self {
+        Self {
+            manager: manager.to_owned(),
+            status: None,
+            changed: false,
+            started: Vec::new(),
+            error: None,
+        }
+    }
+}
+
 impl Runtime {
-    /// Ticks one manager, or only has it begin if it is not to be processed; none if its file has
-    /// vanished.
+    /// Ticks one manager, or only has it begin if it is not to be processed: how its file stands,
+    /// and whether it was processed; none if its file has vanished.
     pub(super) async fn tick_manager(
         &self,
         by: &Initiator,
@@ -65,9 +93,11 @@ impl Runtime {
         file: &ListedFile,
         name: &str,
         processes: bool,
-    ) -> Result<Option<Ticked>, Failure> {
+        outcome: &mut Processed,
+    ) -> Result<Option<(Filed, bool)>, Failure> {
         if let Some(folder) = self.0.registry.folder(&by.tenant, namespace) {
-            return self.tick_in_folder(by, folder, name, processes).await;
+            let ticking = self.tick_in_folder(by, folder, name, processes, outcome);
+            return ticking.await;
         }
         let keep = |status, error, watch| {
             let known = Known::new(file.version.clone(), status, error, watch);
@@ -75,65 +105,102 @@ impl Runtime {
             quiet.keep(&by.tenant, namespace, &file.path, known);
         };
         let path = path_of(name).map_err(|error| Failure::internal(error.to_string()))?;
-        let mut conflicts = 0;
+        let (mut conflicts, mut rounds) = (0, 1);
+        // Not again after items were started.
+        let mut looks = true;
         loop {
             let mut session = self.session_for(by, attribution(by));
             let content = File::content(session.unit()?, namespace, &path).await?;
             let Some(content) = content else {
                 return Ok(None);
             };
-            let mut outcome = Processed {
-                manager: name.to_owned(),
-                status: None,
-                changed: false,
-                started: Vec::new(),
-                error: None,
-            };
-            let mut manager = match Manager::read(&content) {
+            let mut manager = match self.read_manager(by, content).await? {
                 Ok(manager) => manager,
                 Err(error) => {
                     outcome.error = Some(error.to_string());
                     keep(None, outcome.error.clone(), None);
-                    return Ok(Some((None, processes.then_some(outcome))));
+                    return Ok(Some((None, processes)));
                 }
             };
             manager.promote();
             let processes = processes && manager.status == ManagerStatus::InProgress;
             let mut watch = self.storage().watch();
+            let mut begun = Begun::default();
             if processes {
-                let seen = self.seen(&mut session, &mut watch, by, namespace, &manager);
-                let seen = seen.await?;
+                let seen = if looks {
+                    let seen = self.seen(&mut session, &mut watch, by, namespace, &manager);
+                    seen.await?
+                } else {
+                    BTreeMap::new()
+                };
                 let awaited = manager.awaited();
-                let starting =
-                    self.start_items(&mut session, by, namespace, name, &mut manager, &seen);
-                outcome.started = starting.await?;
+                let starts;
+                (manager, starts) = self.next_starts(by, name, manager, seen).await?;
+                let starting = self.start_items(&mut session, by, namespace, &mut manager, starts);
+                begun = starting.await?;
                 let over = manager.ended_work(&awaited);
                 for run in self.runs_of_work(by, &over).await? {
                     session.unit()?.end_taken_over(run).await?;
                 }
             }
-            outcome.status = Some(manager.status);
             let filed = Some(manager.status);
-            if let Some(text) = manager.edited() {
-                outcome.changed = true;
-                let unit = session.unit()?;
-                File::put(unit, namespace, &path, text.into(), &Expected::Any).await?;
-                match session.finish(&by.cancel).await {
-                    Ok(()) => {}
-                    // Somebody has written a file that was read: it is read again.
-                    Err(failure)
-                        if failure.code() == Code::Conflict && conflicts < CONFLICTS_MAX =>
-                    {
-                        conflicts += 1;
-                        continue;
-                    }
-                    Err(failure) => return Err(failure),
+            let Some(text) = self.edited(by, manager).await? else {
+                if looks {
+                    keep(filed, None, processes.then_some(watch));
                 }
-            } else {
-                keep(filed, None, processes.then_some(watch));
+                return Ok(Some((filed, processes)));
+            };
+            let unit = session.unit()?;
+            File::put(unit, namespace, &path, text.into(), &Expected::Any).await?;
+            match session.finish(&by.cancel).await {
+                Ok(()) => {}
+                // Somebody has written a file that was read: it is read again.
+                Err(failure) if failure.code() == Code::Conflict && conflicts < CONFLICTS_MAX => {
+                    conflicts += 1;
+                    looks = true;
+                    continue;
+                }
+                Err(failure) => return Err(failure),
             }
-            return Ok(Some((filed, processes.then_some(outcome))));
+            outcome.changed = true;
+            outcome.started.extend(begun.started);
+            if !begun.are_more || rounds == ROUNDS_MAX {
+                return Ok(Some((filed, processes)));
+            }
+            rounds += 1;
+            looks = false;
         }
+    }
+
+    pub(super) async fn read_manager(
+        &self,
+        by: &Initiator,
+        text: Arc<str>,
+    ) -> Result<Result<Manager, NotAManager>, Failure> {
+        self.apart_if_large_file(by, text.len(), move || Manager::read(&text))
+            .await
+    }
+
+    /// Brings a manager up to date with what was seen, and says what is to be started.
+    pub(super) async fn next_starts(
+        &self,
+        by: &Initiator,
+        file: &str,
+        mut manager: Manager,
+        seen: BTreeMap<ItemRef, Seen>,
+    ) -> Result<(Manager, Starts), Failure> {
+        let file = file.to_owned();
+        self.apart_if_large_file(by, manager.bytes(), move || {
+            let starts = manager.tick(&file, &seen);
+            (manager, starts)
+        })
+        .await
+    }
+
+    /// The text of a manager with what has changed; none if nothing has.
+    async fn edited(&self, by: &Initiator, manager: Manager) -> Result<Option<String>, Failure> {
+        self.apart_if_large_file(by, manager.bytes(), move || manager.edited())
+            .await
     }
 
     /// How the work of the items stands that are in progress. The watch is disturbed by whatever
@@ -147,14 +214,24 @@ impl Runtime {
         manager: &Manager,
     ) -> Result<BTreeMap<ItemRef, Seen>, Failure> {
         let mut seen = BTreeMap::new();
+        // Items may share a state file.
+        let mut states: HashMap<&FilePath, StateFile> = HashMap::new();
         for of in manager.awaited() {
             let item = &manager.workers[of.worker].items[of.item];
             let Ok(path) = &item.state_path else {
                 continue;
             };
-            watch.file(&by.tenant, namespace, path.as_str());
-            let content = File::content(session.unit()?, namespace, path).await?;
-            let state = content.map_or(StateFile::Absent, |content| StateFile::read(&content));
+            let state = if let Some(state) = states.get(path) {
+                state.clone()
+            } else {
+                watch.file(&by.tenant, namespace, path.as_str());
+                let content = File::content(session.unit()?, namespace, path).await?;
+                let state = match content {
+                    None => StateFile::Absent,
+                    Some(content) => self.read_state(by, content).await?,
+                };
+                states.entry(path).or_insert(state).clone()
+            };
             let work = match &item.work {
                 None => Work::None,
                 Some(work) => self.watched_work(by, work, watch).await?,
@@ -162,6 +239,15 @@ impl Runtime {
             seen.insert(of, Seen { state, work });
         }
         Ok(seen)
+    }
+
+    pub(super) async fn read_state(
+        &self,
+        by: &Initiator,
+        text: Arc<str>,
+    ) -> Result<StateFile, Failure> {
+        self.apart_if_large_file(by, text.len(), move || StateFile::read(&text))
+            .await
     }
 
     /// How a run or task stands that was started for an item.
@@ -242,19 +328,21 @@ impl Runtime {
         Ok(output.and_then(|output| text_of(output, "error")))
     }
 
-    /// Brings a manager up to date, and starts what is to be started, in the transaction of a
-    /// session.
+    /// Starts what is to be started of a manager, in the transaction of a session.
     async fn start_items(
         &self,
         session: &mut Session,
         by: &Initiator,
         namespace: &Arc<str>,
-        file: &str,
         manager: &mut Manager,
-        seen: &BTreeMap<ItemRef, Seen>,
-    ) -> Result<Vec<StartedItem>, Failure> {
-        let mut started = Vec::new();
-        for start in manager.tick(file, seen) {
+        starts: Starts,
+    ) -> Result<Begun, Failure> {
+        let mut begun = Begun {
+            are_more: starts.are_more,
+            ..Begun::default()
+        };
+        let mut failed = Vec::new();
+        for start in starts.now {
             let of = start.of;
             let mark = session.unit()?.mark();
             let target = start.target;
@@ -269,7 +357,7 @@ impl Runtime {
                         forget_state(session, namespace, &path).await?;
                     }
                     manager.started(of, work.id());
-                    started.push(StartedItem {
+                    begun.started.push(StartedItem {
                         worker: order,
                         item: of.item,
                         work,
@@ -284,11 +372,12 @@ impl Runtime {
                     unit.roll_back_to(&mark);
                     unit.release(mark);
                     let code = failure.code().as_str();
-                    manager.not_started(of, &format!("{code}: {}", failure.message()));
+                    failed.push((of, format!("{code}: {}", failure.message())));
                 }
             }
         }
-        Ok(started)
+        manager.not_started(&failed);
+        Ok(begun)
     }
 }
 
@@ -318,6 +407,11 @@ fn reason_of(run: &Run) -> Option<String> {
 
 fn is_not_found(failure: &Failure) -> bool {
     failure.code() == Code::RunNotFound
+}
+
+/// Whether a failure is of one manager, and not of the service or its storage.
+pub(super) fn is_of_one(failure: &Failure) -> bool {
+    !is_internal(failure) && failure.code() != Code::StorageUnavailable
 }
 
 pub(super) fn is_internal(failure: &Failure) -> bool {

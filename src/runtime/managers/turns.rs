@@ -3,9 +3,10 @@
 use std::{
     collections::HashMap,
     hash::{BuildHasher as _, RandomState},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::{Code, Failure};
@@ -48,7 +49,7 @@ impl Default for Ticks {
 
 impl Ticks {
     fn lock(&self) -> MutexGuard<'_, HashMap<(Tenant, Arc<str>), CancellationToken>> {
-        self.of_runs.lock().unwrap_or_else(PoisonError::into_inner)
+        self.of_runs.lock()
     }
 
     /// Waits for the turn to tick a namespace.

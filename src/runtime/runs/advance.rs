@@ -2,15 +2,14 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use tracing::warn;
-
 use super::{
     CONFLICTS_APART, ReadRun, State, not_found,
     plans::{Followed, PermitTaken},
     state::refused,
+    transition::takes_signal,
 };
 use crate::clock::Timestamp;
-use crate::error::{Code, Failure};
+use crate::error::Failure;
 use crate::id::RunId;
 use crate::pool::Pool;
 use crate::program::{
@@ -123,14 +122,18 @@ impl Runtime {
                 Some(read) if Arc::ptr_eq(&read.stored.state, &stored.state) => read.state,
                 Some(_) | None => self.0.parsed.read(&stored)?,
             };
+            if !is_first && begun.run.status.is_end() {
+                continue;
+            }
+            // The turn that sent it is over, and does not depend on whether others have use for it.
+            if !is_first && !takes_signal(&begun, &arrival) {
+                session.unit()?.leave_run(&stored);
+                continue;
+            }
             let begun = self.0.parsed.take(run, begun);
             let is_elsewhere = self.storage().is_driven_elsewhere(&stored);
             let elsewhere = is_elsewhere.then(|| begun.out());
             let had_ended = begun.run.status.is_end();
-            if had_ended && !is_first {
-                continue;
-            }
-            let is_put_off = !is_first && matches!(arrival, Arrival::Signal { .. });
             let program = self
                 .program_of(&by.tenant, &stored.name, &begun.digest)
                 .await?;
@@ -153,11 +156,6 @@ impl Runtime {
             queue.extend(signals.into_iter().map(arriving));
             let (state, turn) = match advanced {
                 Ok(advanced) => advanced,
-                // The turn that sent it is over, and is not refused because nobody has room.
-                Err(failure) if is_put_off && failure.code() == Code::TooManyRequests => {
-                    warn!(%failure, run.id = %run, "a signal of a transition was dropped");
-                    continue;
-                }
                 Err(failure) => {
                     self.advance_failed(&by.tenant, &arrived);
                     return Err(failure);

@@ -1,10 +1,9 @@
 //! The limits of what a tenant may have under way: runs that have not ended, and arrivals for runs
 //! that wait to be stored.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::HashMap, sync::Arc};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::error::{Code, Failure};
 use crate::id::Tenant;
@@ -25,7 +24,7 @@ pub struct Arriving {
 
 impl Arrivals {
     fn lock(&self) -> MutexGuard<'_, HashMap<Tenant, usize>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     fn enter(&self, tenant: &Tenant, max: usize) -> Result<Arriving, Failure> {

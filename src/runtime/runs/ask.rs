@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{Runtime, Session, advance::Advancing, start::StartRun, state};
+use super::{
+    Runtime, Session, advance::Advancing, entity_call::EntityCall, start::StartRun, state,
+};
 use crate::error::{Code, Failure};
 use crate::program::{Ask, Availability, Reply, StartedBy, StartedChild};
 use crate::storage::RunName;
@@ -36,7 +38,8 @@ impl Runtime {
                 input,
                 wanted,
             } => {
-                let working = Box::pin(self.work_on(session, advancing, step, &input, &wanted));
+                let call = EntityCall::of_step(step, input);
+                let working = Box::pin(self.work_on(session, advancing, &call, &wanted));
                 Reply::Entity(working.await?)
             }
             Ask::Order { plan, cache_key } => {

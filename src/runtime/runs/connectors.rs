@@ -1,22 +1,18 @@
 //! Calls of sagas: through members, by this process, or in the commit of the run itself
 //! (`orchestration.md` 2.3).
 
-use std::{
-    collections::HashSet,
-    panic::AssertUnwindSafe,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashSet, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures_util::FutureExt as _;
+use parking_lot::Mutex;
 use serde::Deserialize;
-use serde_json::value::RawValue;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::warn;
 
 use super::{
     State,
     advance::Advancing,
+    entity_call::EntityCall,
     send::{parts, task_id},
 };
 use crate::compute::tasks::{
@@ -27,16 +23,26 @@ use crate::dispatch::Tags;
 use crate::error::Failure;
 use crate::id::{RunId, Tenant};
 use crate::program::{
-    ANSWER_LOST, ANSWER_UNUSABLE, Answer, EntityAnswer, EntityStep, NOT_CALLED, Payload, Purpose,
-    Reach, Task, may_be_at_work,
+    ANSWER_LOST, ANSWER_UNUSABLE, Answer, EntityAnswer, NOT_CALLED, Payload, Purpose, Reach, Task,
+    may_be_at_work,
 };
-use crate::runtime::{Runtime, Session};
-use crate::storage::StoredRun;
+use crate::runtime::{
+    Runtime, Session,
+    incidents::{Held, Verdict},
+};
+use crate::storage::{StoredRun, Work};
 
 /// How often a call is sent to another member if the one that had it is lost, and the pause
 /// before it: the defaults of actions.
 const RETRIES_MAX: u32 = 3;
 const RETRY_DELAY: Duration = Duration::from_secs(1);
+
+/// The pauses before the end of a call is stored again.
+const REPORT_PAUSE_FIRST: Duration = Duration::from_millis(50);
+const REPORT_PAUSE_MAX: Duration = Duration::from_secs(30);
+
+/// How often it is looked whether a run that has stopped is tried again.
+const STOPPED_PAUSE: Duration = Duration::from_secs(1);
 
 /// The largest result of a call, in bytes.
 const OUTPUT_MAX: usize = 1 << 20;
@@ -84,26 +90,26 @@ impl Calls {
 
     /// Takes a task; false if it is out already.
     fn begin(&self, tenant: &Tenant, task: &Arc<str>) -> bool {
-        let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut out = self.out.lock();
         out.insert((tenant.clone(), Arc::clone(task)))
     }
 
     fn is_out(&self, tenant: &Tenant, task: &Arc<str>) -> bool {
-        let out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
+        let out = self.out.lock();
         out.contains(&(tenant.clone(), Arc::clone(task)))
     }
 
     pub(super) fn end(&self, tenant: &Tenant, task: &Arc<str>) {
         let key = (tenant.clone(), Arc::clone(task));
-        let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut out = self.out.lock();
         out.remove(&key);
         drop(out);
-        let mut issued = self.issued.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut issued = self.issued.lock();
         issued.remove(&key);
     }
 
     fn issue(&self, tenant: &Tenant, task: Arc<str>) {
-        let mut issued = self.issued.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut issued = self.issued.lock();
         if issued.len() >= ISSUED_MAX {
             issued.clear();
         }
@@ -112,12 +118,12 @@ impl Calls {
 
     /// Another process may send a call from now on.
     pub(super) fn leave(&self, tenant: &Tenant, task: &Arc<str>) {
-        let mut issued = self.issued.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut issued = self.issued.lock();
         issued.remove(&(tenant.clone(), Arc::clone(task)));
     }
 
     fn was_issued(&self, tenant: &Tenant, task: &Arc<str>) -> bool {
-        let issued = self.issued.lock().unwrap_or_else(PoisonError::into_inner);
+        let issued = self.issued.lock();
         issued.contains(&(tenant.clone(), Arc::clone(task)))
     }
 }
@@ -130,24 +136,6 @@ const fn end_of(answer: Answer) -> End {
         keeps_writes: false,
         is_late: false,
     }
-}
-
-/// A request to the connector `entity`.
-#[derive(Deserialize)]
-struct Request<'a> {
-    operation: String,
-    target: Option<String>,
-    #[serde(borrow)]
-    payload: Option<&'a RawValue>,
-    #[serde(borrow)]
-    set: Option<&'a RawValue>,
-    r#where: Option<ById>,
-    params: Option<ById>,
-}
-
-#[derive(Deserialize)]
-struct ById {
-    id: Option<String>,
 }
 
 impl Runtime {
@@ -196,11 +184,11 @@ impl Runtime {
         advancing: &mut Advancing<'_>,
         request: &str,
     ) -> Result<Answer, Failure> {
-        let (step, input) = match entity_step(request) {
-            Ok(asked) => asked,
+        let call = match EntityCall::parse(request) {
+            Ok(call) => call,
             Err(message) => return Ok(failed(&message)),
         };
-        let working = Box::pin(self.work_on(session, advancing, step, &input, &[]));
+        let working = Box::pin(self.work_on(session, advancing, &call, &[]));
         Ok(match working.await? {
             EntityAnswer::Done { output } | EntityAnswer::Reached { output, .. } => {
                 Answer::Outcome {
@@ -452,7 +440,7 @@ impl Runtime {
                 runtime.0.calls.end(&tenant, &id);
                 if reported.is_none() {
                     // The service stops; the call is repeated after the restart, under its key.
-                    warn!(run.id = %run, "the end of a call was not stored");
+                    warn!(task.id = &*id, "the end of a call was not stored");
                 }
                 // It is sent again if the run wants to know.
                 if is_unknown {
@@ -517,18 +505,38 @@ impl Runtime {
 
     /// Reports the end of a task until it is stored; none if the service stops.
     async fn report(&self, tenant: &Tenant, task: &str, end: End) -> Option<Reported> {
-        let mut pause = Duration::from_millis(50);
+        let mut pause = REPORT_PAUSE_FIRST;
         loop {
-            match self.task_ended(tenant, task, end.clone()).await {
+            let ended = self.task_ended_contained(tenant, task, end.clone()).await;
+            let (failure, verdict) = match ended {
                 Ok(reported) => return Some(reported),
-                Err(failure) => {
+                Err(failed) => failed,
+            };
+            match verdict {
+                Verdict::Again(rest) => {
+                    let failure = failure.in_full();
                     warn!(task.id = task, %failure, "the end of a call could not be stored; retrying");
+                    let sleep = tokio::time::sleep(rest.min(pause));
+                    self.0.calls.stop.run_until_cancelled(sleep).await?;
+                    pause = (pause * 2).min(REPORT_PAUSE_MAX);
                 }
+                // The end is kept, so that the call is not repeated then.
+                Verdict::Stopped => self.until_retried(tenant, task).await?,
             }
-            let sleep = tokio::time::sleep(pause);
-            self.0.calls.stop.run_until_cancelled(sleep).await?;
-            pause = (pause * 2).min(Duration::from_secs(30));
         }
+    }
+
+    /// Waits until an operator has the run of a task tried again, which has stopped; none if the
+    /// service stops.
+    async fn until_retried(&self, tenant: &Tenant, task: &str) -> Option<()> {
+        let (run, _) = parts(task)?;
+        let run = self.find_run(tenant, run).await.ok()?;
+        let work = Work::run(run);
+        while self.held(tenant, &work) == Held::Stopped {
+            let sleep = tokio::time::sleep(STOPPED_PAUSE);
+            self.0.calls.stop.run_until_cancelled(sleep).await?;
+        }
+        Some(())
     }
 }
 
@@ -556,66 +564,6 @@ fn failed(message: &str) -> Answer {
     }
 }
 
-/// A request to the connector `entity`, as a step on entities takes it.
-pub(in crate::runtime) fn entity_step(request: &str) -> Result<(EntityStep, String), String> {
-    let request: Request<'_> = serde_json::from_str(request).map_err(|error| error.to_string())?;
-    let id = |by: Option<ById>, what: &str| {
-        by.and_then(|by| by.id)
-            .map(|id| crate::expr::quoted(&id))
-            .ok_or_else(|| format!("`{what}.id` has to be the id of an entity"))
-    };
-    let operation = request.operation.trim();
-    if let Some((word, transition)) = operation.split_once(' ')
-        && word.eq_ignore_ascii_case("TRANSITION")
-    {
-        let id = id(request.r#where, "where")?;
-        let transition = crate::expr::quoted(transition.trim());
-        let input = format!("{{\"entityId\":{id},\"transition\":{transition}}}");
-        return Ok((EntityStep::Transition, input));
-    }
-    match &*operation.to_ascii_uppercase() {
-        "INSERT" | "INSERT_ONE" => {
-            let (name, version) = model(request.target.as_deref())?;
-            let data = request.payload.map_or("{}", RawValue::get);
-            let name = crate::expr::quoted(name);
-            let input =
-                format!("{{\"model\":{{\"name\":{name},\"version\":{version}}},\"data\":{data}}}");
-            Ok((EntityStep::Create, input))
-        }
-        "UPDATE" | "UPDATE_ONE" => {
-            let id = id(request.r#where, "where")?;
-            let patch = request.set.or(request.payload);
-            let patch = patch.map_or("{}", RawValue::get);
-            let input = format!("{{\"entityId\":{id},\"patch\":{patch}}}");
-            Ok((EntityStep::Update, input))
-        }
-        "DELETE" | "DELETE_ONE" => {
-            let id = id(request.r#where, "where")?;
-            Ok((EntityStep::Delete, format!("{{\"entityId\":{id}}}")))
-        }
-        "SELECT" | "GET" | "READ" => {
-            let id = id(request.params, "params")?;
-            Ok((EntityStep::Get, format!("{{\"entityId\":{id}}}")))
-        }
-        other => Err(format!(
-            "the connector \"entity\" does not know the operation {other}; it has INSERT, UPDATE, \
-             DELETE, SELECT and TRANSITION <name>"
-        )),
-    }
-}
-
-/// `orders/1`, or `orders`, which is its version 1.
-fn model(target: Option<&str>) -> Result<(&str, i32), String> {
-    let target = target.ok_or("`target` has to be a model, such as orders/1")?;
-    match target.rsplit_once('/') {
-        None => Ok((target, 1)),
-        Some((name, version)) => version
-            .parse()
-            .map(|version| (name, version))
-            .map_err(|_| format!("`{target}` is not a model; write name/version")),
-    }
-}
-
 /// The answer of a step on entities, with the entity's identifier as `id`, too.
 pub(super) fn with_id(output: &Arc<str>) -> Arc<str> {
     #[derive(Deserialize)]
@@ -628,61 +576,5 @@ pub(super) fn with_id(output: &Arc<str>) -> Arc<str> {
             format!("{{\"id\":{},{rest}", crate::expr::quoted(&of.entity_id)).into()
         }
         _ => Arc::clone(output),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn requests_to_entities_are_steps_on_them() {
-        for (request, expected) in [
-            (
-                r#"{"operation":"INSERT","target":"orders/2","payload":{"a":1.50}}"#,
-                Ok((
-                    EntityStep::Create,
-                    r#"{"model":{"name":"orders","version":2},"data":{"a":1.50}}"#,
-                )),
-            ),
-            (
-                r#"{"operation":"insert","target":"orders"}"#,
-                Ok((
-                    EntityStep::Create,
-                    r#"{"model":{"name":"orders","version":1},"data":{}}"#,
-                )),
-            ),
-            (
-                r#"{"operation":"UPDATE","where":{"id":"x"},"set":{"a":2}}"#,
-                Ok((EntityStep::Update, r#"{"entityId":"x","patch":{"a":2}}"#)),
-            ),
-            (
-                r#"{"operation":"DELETE","where":{"id":"x"}}"#,
-                Ok((EntityStep::Delete, r#"{"entityId":"x"}"#)),
-            ),
-            (
-                r#"{"operation":"TRANSITION approve","where":{"id":"x"}}"#,
-                Ok((
-                    EntityStep::Transition,
-                    r#"{"entityId":"x","transition":"approve"}"#,
-                )),
-            ),
-            (
-                r#"{"operation":"GET","params":{"id":"x"}}"#,
-                Ok((EntityStep::Get, r#"{"entityId":"x"}"#)),
-            ),
-            (
-                r#"{"operation":"DELETE"}"#,
-                Err("`where.id` has to be the id of an entity"),
-            ),
-            (
-                r#"{"operation":"INSERT"}"#,
-                Err("`target` has to be a model, such as orders/1"),
-            ),
-        ] {
-            let found = entity_step(request);
-            let found = found.as_ref().map(|(step, input)| (*step, &**input));
-            assert_eq!(found.map_err(|error| &**error), expected, "{request}");
-        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use futures_util::{FutureExt as _, future::BoxFuture};
+use futures_util::{FutureExt as _, TryFutureExt as _, future::BoxFuture};
 
 use super::{ReadRun, RunKind, send::parts};
 use crate::compute::tasks::{Adopted, End, Ends, Reported, Standing, TaskSpec, Used};
@@ -11,7 +11,7 @@ use crate::id::Tenant;
 use crate::program::{Answer, Arrival, Waiting, may_be_at_work};
 use crate::runtime::{
     Runtime,
-    incidents::{Held, contained},
+    incidents::{Held, Verdict, contained},
 };
 use crate::storage::Work;
 
@@ -31,7 +31,8 @@ impl Ends for TaskEnds {
         task: &'a str,
         end: End,
     ) -> BoxFuture<'a, Result<Reported, Failure>> {
-        self.0.task_ended_contained(tenant, task, end).boxed()
+        let ended = self.0.task_ended_contained(tenant, task, end);
+        ended.map_err(|(failure, _)| failure).boxed()
     }
 
     fn token(&self, spec: &TaskSpec, attempt: u32) -> Option<Arc<str>> {
@@ -86,23 +87,25 @@ impl Ends for TaskEnds {
 }
 
 impl Runtime {
-    /// The same as [`Self::task_ended`]; a failure counts as one of its run.
-    async fn task_ended_contained(
+    /// The same as [`Self::task_ended`]; a failure counts as one of its run, of which it says what
+    /// follows.
+    pub(super) async fn task_ended_contained(
         &self,
         tenant: &Tenant,
         task: &str,
         end: End,
-    ) -> Result<Reported, Failure> {
+    ) -> Result<Reported, (Failure, Verdict)> {
         let fault = match contained(Box::pin(self.task_ended(tenant, task, end))).await {
             Ok(reported) => return Ok(reported),
             Err(fault) => fault,
         };
+        let mut verdict = Verdict::Again(self.0.settings.retry_pause);
         if let Some((run, _)) = parts(task)
             && let Ok(run) = self.find_run(tenant, run).await
         {
-            self.run_failed(tenant, run, &fault).await;
+            verdict = self.run_failed(tenant, run, &fault).await;
         }
-        Err(fault.into_failure())
+        Err((fault.into_failure(), verdict))
     }
 
     /// After which pause a report is to be stored again; not at all if its run has stopped, which

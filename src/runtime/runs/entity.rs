@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{CONFLICTS_MAX, advance::Advancing};
+use super::{CONFLICTS_MAX, advance::Advancing, entity_call::EntityCall};
 use crate::clock::PointInTime;
 use crate::entity::{Document, Image, Patch};
 use crate::error::{Code, Failure};
@@ -125,8 +125,7 @@ impl Runtime {
         &self,
         session: &mut Session,
         advancing: &Advancing<'_>,
-        step: EntityStep,
-        input: &str,
+        call: &EntityCall,
         wanted: &[Box<str>],
     ) -> Result<EntityAnswer, Failure> {
         if advancing.conflicts >= CONFLICTS_MAX {
@@ -139,12 +138,13 @@ impl Runtime {
         let mark = session.unit()?.mark();
         // The step, what its cascade writes and the run's next position are one commit.
         let before = session.keep_whole(true);
-        let tried = self
-            .try_step(session, advancing.by, step, input, wanted)
-            .await;
+        let tried = self.try_step(session, advancing.by, call, wanted).await;
         session.keep_whole(before);
         let never = match &tried {
-            Ok(EntityAnswer::NotYet) => self.never_reached(session, advancing, input, wanted).await,
+            Ok(EntityAnswer::NotYet) => {
+                let input = &call.input;
+                self.never_reached(session, advancing, input, wanted).await
+            }
             Ok(_) | Err(_) => Ok(None),
         };
         match never?.map_or(tried, Err) {
@@ -211,10 +211,9 @@ impl Runtime {
         &self,
         session: &mut Session,
         by: &Initiator,
-        step: EntityStep,
-        input: &str,
+        call: &EntityCall,
     ) -> Result<Arc<str>, Failure> {
-        match self.try_step(session, by, step, input, &[]).await? {
+        match self.try_step(session, by, call, &[]).await? {
             EntityAnswer::Done { output } | EntityAnswer::Reached { output, .. } => {
                 Ok(super::connectors::with_id(&output))
             }
@@ -228,10 +227,17 @@ impl Runtime {
         &self,
         session: &mut Session,
         by: &Initiator,
-        step: EntityStep,
-        input: &str,
+        call: &EntityCall,
         wanted: &[Box<str>],
     ) -> Result<EntityAnswer, Failure> {
+        let (step, input) = (call.step, &*call.input);
+        if let Some(only) = &call.only {
+            let get: Get = read(input)?;
+            let id = entity_id(&get.entity_id)?;
+            // The commit fails if the entity is changed meanwhile.
+            let version = session.unit()?.read(id).await?.ok_or_else(|| absent(id))?;
+            only.check(&version.image)?;
+        }
         match step {
             EntityStep::Create => {
                 let create: Create<'_> = read(input)?;

@@ -53,7 +53,7 @@ impl Runtime {
                 debug!(%error, "what members and workers offer could not be written; trying again");
             }
             if let Err(failure) = self.use_offers(&mut known).await {
-                debug!(%failure, "the offers of other processes could not be used; trying again");
+                debug!(failure = %failure.in_full(), "the offers of other processes could not be used; trying again");
             }
         }
     }
@@ -132,7 +132,7 @@ impl Runtime {
             Ok(false) => {}
             Err(failure) if failure.code() == Code::Conflict => {}
             Err(failure) => {
-                warn!(%failure, task.id = %task, "a run could not be handed over; trying again");
+                warn!(failure = %failure.in_full(), task.id = %task, "a run could not be handed over; trying again");
             }
         }
         self.0.channels.put_back(tenant, task);

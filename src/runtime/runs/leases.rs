@@ -45,7 +45,7 @@ impl Runtime {
         });
         let changes: Vec<Change> = changes.collect();
         if let Err(failure) = self.change_leases(tenant, &changes).await {
-            warn!(%failure, "the leases of tasks could not be stored");
+            warn!(failure = %failure.in_full(), "the leases of tasks could not be stored");
         }
     }
 
@@ -63,12 +63,12 @@ impl Runtime {
                 && self.storage().has_share_of(&[SWEEP])
                 && let Err(failure) = self.sweep_leases().await
             {
-                warn!(%failure, "old leases of tasks could not be removed; trying again");
+                warn!(failure = %failure.in_full(), "old leases of tasks could not be removed; trying again");
             }
             for (tenant, changes) in self.changed_leases() {
                 for part in changes.chunks(AT_ONCE) {
                     if let Err(failure) = self.change_leases(&tenant, part).await {
-                        warn!(%failure, "the leases of tasks could not be stored; trying again");
+                        warn!(failure = %failure.in_full(), "the leases of tasks could not be stored; trying again");
                     }
                 }
             }

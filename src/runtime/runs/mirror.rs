@@ -211,9 +211,8 @@ impl Runtime {
                 Ok(Pass::Left) => {}
                 Err(fault) => {
                     let failure = fault.into_failure();
-                    let cause = failure.internal_cause().map(|(_, cause)| cause);
-                    let tenant = name.tenant.as_str();
-                    warn!(%failure, cause, tenant, "a table that shows runs could not be written");
+                    let (failure, tenant) = (failure.in_full(), name.tenant.as_str());
+                    warn!(%failure, tenant, "a table that shows runs could not be written");
                 }
             }
             was_behind = true;
@@ -327,7 +326,7 @@ impl Runtime {
         let shown = match self.shown_outside(tenant, &stored).await {
             Ok(shown) => shown,
             Err(failure) if failure.code() == Code::ServerError => {
-                return Ok(Written::Refused(failure.to_string()));
+                return Ok(Written::Refused(failure.in_full()));
             }
             Err(failure) => return Err(failure),
         };

@@ -12,6 +12,7 @@ mod ask;
 mod connectors;
 mod ends;
 mod entity;
+mod entity_call;
 mod handover;
 mod leases;
 mod list;
@@ -60,8 +61,8 @@ pub(super) use modules::Modules;
 pub(super) use parsed::Parsed;
 
 pub use connectors::Calls;
-pub(in crate::runtime) use connectors::entity_step;
 use ends::TaskEnds;
+pub(in crate::runtime) use entity_call::EntityCall;
 use state::{ReadRun, RunState as State};
 pub(in crate::runtime) use transactions::TaskTransactions;
 

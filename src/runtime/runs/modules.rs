@@ -179,7 +179,7 @@ impl Stored {
     }
 
     fn unavailable(name: &str, failure: &Failure) -> Unavailable {
-        warn!(%failure, variable = name, "a variable of a module is not available");
+        warn!(failure = %failure.in_full(), variable = name, "a variable of a module is not available");
         Unavailable
     }
 }

@@ -1,11 +1,9 @@
 //! What is known of plans beyond any one run: breakers, rates, health and cached outputs
 //! (`orchestration.md` 1.7). It is memory, and gone after a restart.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::HashMap, sync::Arc};
 
+use parking_lot::{Mutex, MutexGuard};
 use tracing::{info, warn};
 
 use super::{Runtime, advance::Advancing};
@@ -51,7 +49,7 @@ pub(super) struct PermitTaken {
 
 impl Plans {
     fn lock(&self) -> MutexGuard<'_, HashMap<PlanKey, Known>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     fn with<T>(

@@ -14,7 +14,7 @@ use crate::id::{EntityId, RunId, Tenant};
 use crate::program::{Arrival, Begin, HistoryEvent, Kind, Program, Run, StartedBy, Status, Target};
 use crate::registry::Idempotency;
 use crate::runtime::{Initiator, Runtime, Session, later::By};
-use crate::storage::{NewRun, RunKey, RunName};
+use crate::storage::{NewRun, RunKey, RunName, StoredRun};
 
 /// How many characters an identifier has at most that a caller chooses.
 const ID_MAX: usize = 128;
@@ -136,7 +136,7 @@ impl Runtime {
                 since => RunKey::idempotency(&start.name, &format!("{key}\n{since}")),
             };
             if let Some(run) = self.run_with_key(session, &by.tenant, &key).await? {
-                return self.existing(session, run).await;
+                return self.existing(session, &by.tenant, run).await;
             }
             keys.push(key);
         }
@@ -327,8 +327,38 @@ impl Runtime {
         Ok(registry.program(tenant, &name.namespace, digest).await?)
     }
 
+    /// A run, and whether it is a saga that ends without waiting for signals or delays.
+    pub async fn is_simple_saga(
+        &self,
+        tenant: &Tenant,
+        id: &str,
+    ) -> Result<(RunId, bool), Failure> {
+        let stored = self.stored_run(tenant, id).await?;
+        let state = self.0.parsed.read(&stored)?;
+        let is_it = self.follows_simple_saga(tenant, &stored, &state).await?;
+        Ok((stored.id, is_it))
+    }
+
+    async fn follows_simple_saga(
+        &self,
+        tenant: &Tenant,
+        stored: &StoredRun,
+        state: &State,
+    ) -> Result<bool, Failure> {
+        if state.run.saga.is_none() {
+            return Ok(false);
+        }
+        let program = self.program_of(tenant, &stored.name, &state.digest).await?;
+        Ok(program.is_simple_saga())
+    }
+
     /// The run that has the key of another start.
-    async fn existing(&self, session: &mut Session, run: RunId) -> Result<RunStarted, Failure> {
+    async fn existing(
+        &self,
+        session: &mut Session,
+        tenant: &Tenant,
+        run: RunId,
+    ) -> Result<RunStarted, Failure> {
         let stored = session.unit()?.run(run).await?;
         let stored = stored.ok_or_else(|| super::not_found(&run.to_string()))?;
         let state = self.0.parsed.read(&stored)?;
@@ -340,8 +370,8 @@ impl Runtime {
             created: state.run.created,
             is_new: false,
             kind: state.kind(),
-            // Its answer is that of a run that was there already.
-            is_simple_saga: false,
+            // The repeat of a start is answered as the start was: with the end.
+            is_simple_saga: self.follows_simple_saga(tenant, &stored, &state).await?,
             ignores_key: false,
         })
     }

@@ -240,10 +240,12 @@ impl RunState {
         let events = history.iter().map(encode).collect::<Result<_, _>>()?;
         let is_pending = run.status == Status::Pending;
         let held_back = self.not_before().filter(|_| is_pending);
+        // A run is not removed before it has undone what succeeded too late.
+        let undoes_late = run.status.is_end() && run.to_undo().next().is_some();
+        let is_out = run.outstanding().is_some() || run.given_up().next().is_some();
         Ok(RunAdvance {
             status: run.status.number(),
-            is_out: held_back.is_none()
-                && (is_pending || run.outstanding().is_some() || run.given_up().next().is_some()),
+            is_out: held_back.is_none() && (is_pending || is_out || undoes_late),
             stays: false,
             due: held_back.or_else(|| run.due()),
             awaits,

@@ -57,8 +57,7 @@ impl Runtime {
             }
             Err(fault) => {
                 let failure = fault.into_failure();
-                let cause = failure.internal_cause().map(|(_, cause)| cause);
-                warn!(%failure, cause, run.id = %run, "a run cannot be cancelled, and is ended by force");
+                warn!(failure = %failure.in_full(), run.id = %run, "a run cannot be cancelled, and is ended by force");
                 // A turn that panicked may have left signals behind.
                 unit.turn_ends();
                 unit.roll_back_to(&mark);
@@ -173,7 +172,7 @@ impl Runtime {
             Err(Fault::Failed(failure)) if failure.code() == Code::Conflict => return Err(failure),
             Err(fault) => {
                 let failure = fault.into_failure();
-                warn!(%failure, run.id = %run, "a run was not advanced with one that is ended by force");
+                warn!(failure = %failure.in_full(), run.id = %run, "a run was not advanced with one that is ended by force");
                 unit.turn_ends();
                 unit.roll_back_to(&mark);
             }

@@ -59,7 +59,9 @@ impl Runtime {
                 Ok(_) if !self.storage().is_shared() => return,
                 Ok(0) => {}
                 Ok(runs) => info!(runs, "runs of a process that is gone were taken over"),
-                Err(failure) => warn!(%failure, "the runs in progress could not be read; retrying"),
+                Err(failure) => {
+                    warn!(failure = %failure.in_full(), "the runs in progress could not be read; retrying")
+                }
             }
         }
     }
@@ -82,7 +84,9 @@ impl Runtime {
                     Ok(is_resumed) => resumed += usize::from(is_resumed),
                     // Another process was faster.
                     Err(failure) if failure.code() == Code::Conflict => {}
-                    Err(failure) => warn!(%failure, run.id = %run, "a run could not be resumed"),
+                    Err(failure) => {
+                        warn!(failure = %failure.in_full(), run.id = %run, "a run could not be resumed")
+                    }
                 }
             }
         }

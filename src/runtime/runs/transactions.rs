@@ -7,8 +7,10 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::{Advance, Arrived, send::parts, starter_of};
 use crate::compute::Principal;
@@ -44,7 +46,7 @@ struct Offer {
 
 impl TaskTransactions {
     fn lock(&self) -> MutexGuard<'_, Offers> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Takes the transaction of a delivery; whether it was opened.

@@ -3,13 +3,15 @@
 
 use std::sync::Arc;
 
-use super::{Advance, start::StartRun};
+use tracing::{info, warn};
+
+use super::{Advance, ReadRun, State, start::StartRun};
 use crate::engine::RunsCall;
 use crate::entity::Image;
 use crate::error::{Code, Failure};
 use crate::expr::{MappingError, quoted};
 use crate::id::{EntityId, RunId};
-use crate::program::{Arrival, StartedBy};
+use crate::program::{Arrival, Refusal, StartedBy};
 use crate::runtime::{Initiator, Runtime, Session};
 use crate::storage::{RunName, RunsWanted};
 use crate::workflow::{OnRuns, SignalsRuns, StartsRun};
@@ -88,8 +90,8 @@ impl Runtime {
         Ok(())
     }
 
-    /// Signals every run of an entity that has not ended, those included that this transaction
-    /// has started.
+    /// Signals every run of an entity that can take the signal, those included that this
+    /// transaction has started.
     async fn signal_for(
         &self,
         session: &mut Session,
@@ -137,9 +139,10 @@ impl Runtime {
     ) -> Result<(), Failure> {
         let unit = session.unit()?;
         // It may have ended in this transaction.
-        if unit.run(run).await?.is_none_or(|run| run.ended.is_some()) {
+        let stored = unit.run(run).await?;
+        let Some(stored) = stored.filter(|run| run.ended.is_none()) else {
             return Ok(());
-        }
+        };
         let Signal { kind, payload } = signal;
         // A run that is being advanced in this transaction takes its signals after its turn.
         if unit.puts_off_signal(run, kind, payload) {
@@ -149,13 +152,39 @@ impl Runtime {
             kind: (&**kind).into(),
             payload: Arc::clone(payload),
         };
-        let arrived = self
-            .advance_in(session, by, Advance::of(run, arrival))
-            .await?;
+        let state = self.0.parsed.read(&stored)?;
+        if !takes_signal(&state, &arrival) {
+            session.unit()?.leave_run(&stored);
+            return Ok(());
+        }
+        let advance = Advance {
+            read: Some(ReadRun { stored, state }),
+            ..Advance::of(run, arrival)
+        };
+        let arrived = self.advance_in(session, by, advance).await?;
         // Who commits the transaction does not know of plans, so they do not learn from this.
         self.advance_failed(&by.tenant, &arrived);
         Ok(())
     }
+}
+
+/// Whether a run takes a signal of a transition as it is now. One that it cannot take is dropped, so
+/// that no run keeps its entity in a state.
+pub(super) fn takes_signal(state: &State, arrival: &Arrival) -> bool {
+    let Arrival::Signal { kind, payload } = arrival else {
+        return true;
+    };
+    let run = &state.run;
+    let Err(refusal) = run.check_signal(kind, payload.len()) else {
+        return true;
+    };
+    if matches!(refusal, Refusal::NotAwaited(_)) {
+        // A saga keeps no signals.
+        info!(run.id = %run.id, signal = %kind, "a saga does not wait for the signal of a transition");
+    } else {
+        warn!(run.id = %run.id, signal = %kind, %refusal, "a signal of a transition was dropped");
+    }
+    false
 }
 
 /// What paths of the configuration lead into: also the input of a run, if it has no mapping.

@@ -27,7 +27,7 @@ impl Runtime {
                 Err(failure) if failure.code() == Code::RunNotFound => return,
                 Err(failure) if tries.again_after(&failure).await => {}
                 Err(failure) => {
-                    warn!(%failure, task.id = task, "the attempts of a task could not be stored");
+                    warn!(failure = %failure.in_full(), task.id = task, "the attempts of a task could not be stored");
                     return;
                 }
             }

@@ -1,11 +1,9 @@
 //! Those who use the service: clients, and members that cannot be relied on.
 #![cfg(test)]
 
-use std::{
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use tokio::{
     sync::mpsc,
     time::{sleep, timeout},
@@ -256,7 +254,7 @@ impl Person {
     }
 
     async fn serve(mut self, request: Request, membership: Arc<Mutex<Option<Membership>>>) {
-        let lock = || membership.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = || membership.lock();
         self.world.called(&request);
         self.world.boundary("a call is out").await;
         let rough = self.world.ledger().rough;

@@ -4,9 +4,10 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Write as _,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 use super::{definition::Plan, random::Random};
@@ -147,7 +148,7 @@ impl World {
     }
 
     pub(super) fn ledger(&self) -> MutexGuard<'_, Ledger> {
-        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+        self.ledger.lock()
     }
 
     /// A place where everything may end.

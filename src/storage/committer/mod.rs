@@ -19,7 +19,7 @@ mod waiting;
 
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
-use tracing::{error, info};
+use tracing::{debug, error};
 
 use super::{
     Error, Storage,
@@ -34,6 +34,7 @@ use crate::telemetry::nodes;
 
 use flight::{Flight, Validated};
 use log::Growth;
+use overtaken::Rounds;
 use recovery::Watch;
 use sweeper::Sweeper;
 use waiting::Waiting;
@@ -143,7 +144,7 @@ impl Committer {
         if let Some(writer) = self.writer.take() {
             self.storage.0.database.close(writer).await;
         }
-        info!("the committer has stopped");
+        debug!("all writes are stored, and the committer has stopped");
     }
 
     async fn batch(&mut self) {
@@ -177,11 +178,15 @@ impl Committer {
     }
 
     async fn commit(&mut self, mut batch: Vec<Submission>) {
+        let mut rounds = Rounds::default();
         while let Some(overtaken) = self.try_commit(batch).await {
             nodes::link(true);
             self.is_contended = true;
+            if let Err(error) = self.next_round(&mut rounds).await {
+                refuse_all(overtaken, &error);
+                break;
+            }
             batch = overtaken;
-            self.take_turn().await;
         }
         self.pass_turn().await;
     }
@@ -237,6 +242,11 @@ impl Committer {
             .0
             .pulses
             .begin_writing(validated.newest.sequence);
+        if !self.storage.0.database.is_shared() {
+            // Elsewhere what can be read is durable.
+            let changed = batch.models_changed();
+            self.storage.0.instants.readable(validated.stamped, changed);
+        }
         let (written, synced) = self.write(batch).await;
         match (written, synced) {
             (Ok(Written::Syncing(syncing)), Ok(())) => {

@@ -2,7 +2,7 @@
 
 use tracing::{error, warn};
 
-use super::{Committer, answer, answer_early, validation};
+use super::{Committer, answer, answer_early, overtaken::Rounds, validation};
 use crate::clock::Timestamp;
 use crate::entity::Sequence;
 use crate::storage::{
@@ -19,6 +19,7 @@ impl Committer {
         if !submission.claim.take() {
             return;
         }
+        let mut rounds = Rounds::default();
         let outcome = loop {
             if let Err(error) = self.catch_up().await {
                 break Err(error);
@@ -49,7 +50,9 @@ impl Committer {
                     }
                 }
             }
-            self.take_turn().await;
+            if let Err(error) = self.next_round(&mut rounds).await {
+                break Err(error);
+            }
         };
         self.end_turn().await;
         answer(submission, outcome);

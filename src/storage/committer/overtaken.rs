@@ -16,14 +16,37 @@ use crate::id::TransactionId;
 use crate::storage::{
     Error,
     backend::Writer,
-    port::{CommitRow, Link, Newest},
+    port::{Cause, CommitRow, Failure, Link, Newest},
 };
 
 /// How long a turn lasts while more waits to be written. A shorter turn is passed on more often, which
 /// costs as much as a small batch; during a longer turn the other processes wait longer.
 const TURN: Duration = Duration::from_millis(5);
 
+/// How often something is tried that other processes overtake. By far fewer are needed where they
+/// take turns: what is overtaken that often does not follow what is there.
+const ROUNDS_MAX: u32 = 100;
+
+/// The attempts at one thing.
+#[derive(Debug, Default)]
+pub(super) struct Rounds(u32);
+
 impl Committer {
+    /// Another process was first: has this one wait for its turn, or ends that after many rounds. Then
+    /// writes are refused until the database has taken an empty commit of this process.
+    pub(super) async fn next_round(&mut self, rounds: &mut Rounds) -> Result<(), Error> {
+        rounds.0 += 1;
+        if rounds.0 < ROUNDS_MAX {
+            self.take_turn().await;
+            return Ok(());
+        }
+        self.land().await;
+        let always = "another process is said to have been first, each time anew";
+        let failure = Failure::new(Cause::Away, always);
+        let _ = self.recover(&[], None, &failure, &mut |_| {}).await;
+        Err(Error::Unavailable)
+    }
+
     /// Reads how far other processes have come, if they may have come further than is known.
     pub(super) async fn catch_up(&mut self) -> Result<(), Error> {
         if !self.storage.0.database.is_shared() {

@@ -2,7 +2,7 @@
 
 use tracing::{error, warn};
 
-use super::{Committer, answer_early};
+use super::{Committer, answer_early, overtaken::Rounds};
 use crate::clock::Timestamp;
 use crate::storage::{
     Error,
@@ -49,6 +49,7 @@ impl Committer {
             self.storage.0.runs.removed(runs);
         }
         let is_link = upkeep.is_link() && self.storage.0.database.is_shared();
+        let mut rounds = Rounds::default();
         let rows = loop {
             self.catch_up().await?;
             if let Upkeep::Identities { seen, .. } = upkeep
@@ -71,7 +72,7 @@ impl Committer {
                 Ok(KeptUp::Gone) => break 0,
                 Ok(KeptUp::Overtaken) => {
                     self.is_behind = true;
-                    self.take_turn().await;
+                    self.next_round(&mut rounds).await?;
                 }
                 Err(failure) if failure.cause() == Cause::Rejected => {
                     error!(error = %failure, "the database rejected a change of indexes, identities or stored runs");

@@ -27,6 +27,10 @@ const ROUND_BYTES: usize = 256 << 10;
 /// What a unit counts for at least: validating it takes its time, too.
 const UNIT_BYTES: usize = 512;
 
+/// What a unit counts for at most, so that its turn comes whatever it says of itself: it cannot
+/// hold more.
+const UNIT_BYTES_MAX: usize = 64 << 20;
+
 /// How many units may be taken out of the queue before they are committed.
 const UNITS_MAX: usize = 4_096;
 
@@ -111,16 +115,17 @@ impl Lane {
     /// Adds to a batch what the tenant may write in this round; true if nothing more fits.
     fn give(&mut self, batch: &mut Vec<Submission>, bytes: &mut usize) -> bool {
         while let Some(next) = self.units.front() {
-            let cost = next.bytes.max(UNIT_BYTES);
+            let size = next.bytes.min(UNIT_BYTES_MAX);
+            let cost = size.max(UNIT_BYTES);
             if cost > self.credit {
                 return false;
             }
-            let is_alone = next.draft.model.is_some() || next.bytes >= ALONE_BYTES;
-            if !batch.is_empty() && (is_alone || *bytes + next.bytes > BATCH_BYTES) {
+            let is_alone = next.draft.model.is_some() || size >= ALONE_BYTES;
+            if !batch.is_empty() && (is_alone || *bytes + size > BATCH_BYTES) {
                 return true;
             }
             self.credit -= cost;
-            *bytes += next.bytes;
+            *bytes += size;
             batch.extend(self.units.pop_front());
             if is_alone || batch.len() == BATCH_UNITS {
                 return true;
@@ -204,6 +209,12 @@ mod tests {
             batches,
             [vec![1, 2, 3], vec![large], vec![large], vec![large]]
         );
+    }
+
+    #[test]
+    fn the_turn_of_a_unit_comes_whatever_it_says_of_its_size() {
+        let batches = batches(waiting(&[("a", usize::MAX), ("b", 1)]));
+        assert_eq!(batches, [vec![1], vec![usize::MAX]]);
     }
 
     #[test]

@@ -22,10 +22,10 @@ mod line;
 use std::{
     cmp::Reverse,
     collections::{BTreeSet, HashMap, HashSet, VecDeque},
-    sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 use tracing::warn;
 
@@ -189,7 +189,7 @@ impl Agenda {
     }
 
     fn lock(&self) -> MutexGuard<'_, Known> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Notes when tasks are due that were committed, except where their page will bring them.

@@ -1,13 +1,11 @@
 //! How far this process has taken over what was committed, and the pulses that it waits for.
 
 use std::{
-    sync::{
-        Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicI64, AtomicU64, Ordering},
-    },
+    sync::atomic::{AtomicI64, AtomicU64, Ordering},
     time::Duration,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::{
     sync::{self, Notify, watch},
     time::timeout,
@@ -48,12 +46,12 @@ impl Applied {
     }
 
     pub(in crate::storage) fn newest(&self) -> Newest {
-        *self.newest.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.newest.lock()
     }
 
     pub(in crate::storage) fn begin(&self) -> Applying<'_> {
         Applying {
-            newest: self.newest.lock().unwrap_or_else(PoisonError::into_inner),
+            newest: self.newest.lock(),
             sequence: &self.sequence,
         }
     }

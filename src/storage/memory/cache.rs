@@ -1,6 +1,6 @@
 //! The newest versions of entities, in memory (`help/design/storage.md` §4).
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::id::EntityId;
 use crate::storage::port::Version;
@@ -76,7 +76,7 @@ impl Cache {
         // The last bits of a v7 UUID are random.
         let low = id.uuid().as_u128() & 0xffff;
         let slot = &self.generations[usize::try_from(low).unwrap_or(0) % GENERATIONS];
-        slot.lock().unwrap_or_else(PoisonError::into_inner)
+        slot.lock()
     }
 
     /// To be asked for before reading what [`Self::fill`] is given.
@@ -107,7 +107,7 @@ impl Cache {
     /// Lets go of everything: other processes have committed, and it is not known what.
     pub(in crate::storage) fn clear(&self) {
         for slot in &self.generations {
-            *slot.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+            *slot.lock() += 1;
         }
         self.versions.clear();
     }

@@ -1,8 +1,9 @@
 //! Definitions in memory.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use foldhash::HashMap;
+use parking_lot::RwLock;
 
 use crate::id::ModelKey;
 use crate::model::Schema;
@@ -32,15 +33,12 @@ impl Catalog {
         tenant: TenantRow,
         model: &ModelKey,
     ) -> Option<Arc<Definitions>> {
-        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state.read();
         state.known.get(&(tenant, model.clone())).cloned()
     }
 
     pub(in crate::storage) fn generation(&self) -> u64 {
-        self.state
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .generation
+        self.state.read().generation
     }
 
     /// Remembers what was read, unless something has changed since `generation`.
@@ -50,7 +48,7 @@ impl Catalog {
         definitions: &Arc<Definitions>,
         generation: u64,
     ) {
-        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.write();
         if state.generation != generation {
             return;
         }
@@ -73,7 +71,7 @@ impl Catalog {
         schema: &Arc<Schema>,
         deltas: usize,
     ) {
-        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.write();
         state.generation += 1;
         if let Some(known) = state.known.get_mut(&(tenant, model.clone())) {
             *known = known.with_schema(Arc::clone(schema), deltas);
@@ -82,14 +80,14 @@ impl Catalog {
 
     /// Forgets all models: other processes have committed, and it is not known what.
     pub(in crate::storage) fn clear(&self) {
-        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.write();
         state.generation += 1;
         state.known.clear();
     }
 
     /// Forgets a model that was changed; the next reader loads it.
     pub(in crate::storage) fn forget(&self, tenant: TenantRow, model: &ModelKey) {
-        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.write();
         state.generation += 1;
         state.known.remove(&(tenant, model.clone()));
     }

@@ -1,14 +1,13 @@
 //! Commit times, and the promise that an instant once read stays as read
 //! (`help/design/storage.md` §1).
 
-use std::{
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 use crate::clock::Timestamp;
+use crate::storage::port::ModelRow;
 
 /// How long a read waits for what it has seen to be on the disk.
 pub(in crate::storage) const DISK_PATIENCE: Duration = Duration::from_secs(5);
@@ -29,6 +28,9 @@ struct State {
     floor: Timestamp,
     /// The first times of the batches that are not durable yet.
     writing: Vec<Timestamp>,
+    /// Of those that can be read already, the models whose entities they change; none if that may
+    /// be any.
+    readable: Vec<(Timestamp, Option<Vec<ModelRow>>)>,
 }
 
 impl Instants {
@@ -37,6 +39,7 @@ impl Instants {
             state: Mutex::new(State {
                 floor: newest,
                 writing: Vec::new(),
+                readable: Vec::new(),
             }),
             finished: Notify::new(),
         }
@@ -59,12 +62,21 @@ impl Instants {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
+    }
+
+    /// From here on reads may find what a batch changes, which is not durable yet: entities of these
+    /// models, or of any.
+    pub(in crate::storage) fn readable(&self, first: Timestamp, models: Option<Vec<ModelRow>>) {
+        self.lock().readable.push((first, models));
     }
 
     /// The batch whose first time that is is durable, or will never be.
     pub(in crate::storage) fn finish(&self, first: Timestamp) {
-        self.lock().writing.retain(|from| *from != first);
+        let mut state = self.lock();
+        state.writing.retain(|from| *from != first);
+        state.readable.retain(|(from, _)| *from != first);
+        drop(state);
         self.finished.notify_waiters();
     }
 
@@ -73,6 +85,21 @@ impl Instants {
         let newest = self.lock().writing.last().copied();
         if let Some(newest) = newest {
             self.wait(|state| state.writing.iter().all(|from| *from > newest))
+                .await;
+        }
+    }
+
+    /// Returns when everything is durable that a read of a model may have found before.
+    pub(in crate::storage) async fn all_read_finished(&self, model: ModelRow) {
+        let newest = {
+            let state = self.lock();
+            let changes = |models: &Vec<ModelRow>| models.contains(&model);
+            let mut readable = state.readable.iter().rev();
+            let newest = readable.find(|(_, models)| models.as_ref().is_none_or(changes));
+            newest.map(|(from, _)| *from)
+        };
+        if let Some(newest) = newest {
+            self.wait(|state| state.readable.iter().all(|(from, _)| *from > newest))
                 .await;
         }
     }
@@ -138,6 +165,21 @@ mod tests {
         let ((), ()) = tokio::join!(instants.settle(first, at(10)), async {
             instants.finish(first);
         });
+    }
+
+    #[tokio::test]
+    async fn who_has_read_a_model_waits_for_what_changes_it_and_can_be_read() {
+        let instants = Instants::new(at(0));
+        let read = |model| instants.all_read_finished(ModelRow(model)).now_or_never();
+        let (one, two) = (instants.stamp(at(10), 1), instants.stamp(at(20), 1));
+        assert!(read(1).is_some(), "nothing of them can be read yet");
+        instants.readable(one, Some(vec![ModelRow(1)]));
+        assert!(read(1).is_none() && read(2).is_some());
+        instants.readable(two, None);
+        instants.finish(one);
+        assert!(read(1).is_none() && read(2).is_none());
+        instants.finish(two);
+        assert!(read(1).is_some());
     }
 
     #[tokio::test]

@@ -4,12 +4,13 @@
 use std::{
     collections::BTreeMap,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, AtomicI64, Ordering},
     },
 };
 
 use foldhash::HashMap;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, watch};
 
 use super::watched::Watched;
@@ -368,5 +369,5 @@ fn woken(tenant: &Tenant, line: TenantRow, run: RunId) -> WokenRun {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }

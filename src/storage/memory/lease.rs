@@ -5,10 +5,9 @@
 //! at the moment. Where several processes use one database, each knows those that it has stored
 //! itself, and asks for those of a run that it takes over.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::HashMap, sync::Arc};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::id::Tenant;
 use crate::storage::port::{Record, RecordKey, RecordKind};
@@ -53,7 +52,7 @@ impl Leases {
     }
 
     fn lock(&self) -> MutexGuard<'_, Known> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// The lease that the last process has left of a task, until it is used.

@@ -1,10 +1,9 @@
 //! How many runs there are that have not ended: of each tenant, for its limit, and of all by
 //! status, for operators.
 
-use std::{
-    collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::collections::HashMap;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::id::Tenant;
 use crate::storage::draft::RunWrite;
@@ -45,7 +44,7 @@ impl LiveRuns {
     }
 
     fn lock(&self) -> MutexGuard<'_, Counts> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Those of a tenant.

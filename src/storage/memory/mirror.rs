@@ -4,11 +4,9 @@
 //! Each such run is a record, written by the commit of the run, so that a restart forgets none. Only
 //! which tables are behind is in memory; their runs are read in pages.
 
-use std::{
-    collections::HashSet,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::HashSet, sync::Arc};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 use crate::id::{RunId, Tenant};
@@ -82,7 +80,7 @@ impl Mirrors {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashSet<MirrorName>> {
-        self.behind.lock().unwrap_or_else(PoisonError::into_inner)
+        self.behind.lock()
     }
 
     /// Takes note of a record that was committed.

@@ -1,10 +1,8 @@
 //! Statistics of missed indexes: what searches looked at in vain for want of one.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::collections::{BTreeMap, HashMap};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 use crate::clock::Timestamp;
@@ -130,7 +128,7 @@ impl MissedIndexes {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     pub(in crate::storage) fn add(

@@ -1,8 +1,7 @@
 //! Tenants, actors and definitions of runs by name: small rows that are made once and never change.
 
-use std::sync::{PoisonError, RwLock};
-
 use foldhash::HashMap;
+use parking_lot::RwLock;
 
 use crate::entity::Actor;
 use crate::id::Tenant;
@@ -31,26 +30,16 @@ impl Default for Names {
 
 impl Names {
     pub(in crate::storage) fn tenant(&self, tenant: &Tenant) -> Option<TenantRow> {
-        self.tenants
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(tenant)
-            .copied()
+        self.tenants.read().get(tenant).copied()
     }
 
     pub(in crate::storage) fn know_tenant(&self, tenant: &Tenant, row: TenantRow) {
-        self.tenants
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(tenant.clone(), row);
+        self.tenants.write().insert(tenant.clone(), row);
     }
 
     /// Forgets all rows, since some of them may be gone.
     pub(in crate::storage) fn clear(&self) {
-        self.tenants
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clear();
+        self.tenants.write().clear();
         self.actors.clear();
         self.runs.clear();
     }

@@ -2,12 +2,13 @@
 
 use std::{
     sync::{
-        Arc, Mutex, OnceLock, PoisonError,
+        Arc, OnceLock,
         atomic::{AtomicI64, AtomicU64, Ordering},
     },
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::storage::port::{Node, NodeEntry, NodeRow};
@@ -51,7 +52,7 @@ impl Nodes {
         let newest = nodes.iter().map(|node| node.row.0).max();
         self.newest
             .fetch_max(newest.unwrap_or(0), Ordering::Relaxed);
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         *known = (nodes.into(), Some(Instant::now()));
     }
 
@@ -62,7 +63,7 @@ impl Nodes {
 
     /// All nodes at the last beat, and how long ago that was.
     pub(in crate::storage) fn known(&self) -> (Arc<[Node]>, Duration) {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known.lock();
         let (nodes, at) = &*known;
         (
             Arc::clone(nodes),

@@ -1,6 +1,6 @@
 //! Versions that were replaced, in memory: reads as of earlier times tend to come in numbers.
 //!
-//! History does not change, so what is in here is never wrong and needs no care.
+//! History does not change, so what is in here is wrong only after the database has lost some.
 
 use std::sync::Arc;
 
@@ -55,6 +55,11 @@ impl Past {
         let spans = self.0.get(&id)?;
         let holds = |span: &&Span| span.version.image.updated <= at && at < span.until;
         spans.iter().find(holds).map(|span| span.version.clone())
+    }
+
+    /// Lets go of everything.
+    pub(in crate::storage) fn clear(&self) {
+        self.0.clear();
     }
 
     pub(in crate::storage) fn keep(&self, version: &Version, until: Timestamp) {

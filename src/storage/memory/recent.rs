@@ -2,9 +2,10 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Semaphore, watch};
 
 use super::cache::Cache;
@@ -135,7 +136,7 @@ impl Recent {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Where the changes of a batch go; none while nobody follows.

@@ -3,9 +3,10 @@
 use std::{
     collections::HashSet,
     hash::{BuildHasher as _, RandomState},
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Arc, OnceLock},
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 use crate::id::Tenant;
@@ -93,7 +94,7 @@ impl Default for RecordCache {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }
 
 fn name(tenant: &Tenant, key: &RecordKey) -> Name {
@@ -113,7 +114,7 @@ impl RecordCache {
     fn slot(&self, name: &Name) -> MutexGuard<'_, u64> {
         let slot = self.slots.hash_one(name) % GENERATIONS as u64;
         let slot = &self.generations[usize::try_from(slot).unwrap_or(0)];
-        slot.lock().unwrap_or_else(PoisonError::into_inner)
+        slot.lock()
     }
 
     /// To be asked for before reading what [`Self::fill`] is given.

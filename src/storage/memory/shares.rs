@@ -2,12 +2,11 @@
 
 use std::{
     collections::HashSet,
-    sync::{
-        Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::atomic::{AtomicU64, Ordering},
     time::Duration,
 };
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::random::mixed;
 use crate::storage::port::{NodeRow, TaskKey};
@@ -48,7 +47,7 @@ struct Taken {
 
 impl Shares {
     fn lock(&self) -> MutexGuard<'_, Taken> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+        self.taken.lock()
     }
 
     /// How far is looked ahead for tasks.

@@ -2,12 +2,10 @@
 
 use std::{
     collections::HashSet,
-    sync::{
-        Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::atomic::{AtomicBool, Ordering},
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 use crate::id::Tenant;
@@ -26,7 +24,7 @@ pub(in crate::storage) struct TopicNews {
 
 impl TopicNews {
     fn lock(&self) -> MutexGuard<'_, HashSet<(Tenant, TopicKey)>> {
-        self.changed.lock().unwrap_or_else(PoisonError::into_inner)
+        self.changed.lock()
     }
 
     /// Notes what a unit has published that is durable.

@@ -8,11 +8,12 @@
 use std::{
     collections::{BTreeMap, HashMap},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -131,7 +132,7 @@ impl Troubles {
     }
 
     pub(in crate::storage) fn lock(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock()
     }
 
     /// Takes over a record that was committed, or forgets one that was dropped.
@@ -168,6 +169,16 @@ impl Troubles {
         if let Some(opened) = opened {
             measure::incidents_open(opened.work.kind(), 1.0);
         }
+    }
+
+    /// The records of all that is known.
+    pub(in crate::storage) fn keys(&self) -> Vec<(Tenant, RecordKey)> {
+        let known = self.lock();
+        let all = known.iter().flat_map(|(tenant, of_tenant)| {
+            let key = |id| RecordKey::new(RecordKind::Trouble, NAMESPACE, Arc::clone(id));
+            of_tenant.keys().map(move |id| (tenant.clone(), key(id)))
+        });
+        all.collect()
     }
 
     /// What is known by the identifier of an incident.

@@ -7,10 +7,9 @@
 //! statement of its own, and for a moment after the start it is too low. Indexes, models and what is
 //! remembered for idempotency keys come on top and are not counted.
 
-use std::{
-    collections::HashMap,
-    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
-};
+use std::{collections::HashMap, sync::OnceLock};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::id::Tenant;
 use crate::storage::draft::Draft;
@@ -40,7 +39,7 @@ impl Usage {
 
     fn lock(&self) -> Option<MutexGuard<'_, HashMap<Tenant, i64>>> {
         let bytes = self.0.get()?;
-        Some(bytes.lock().unwrap_or_else(PoisonError::into_inner))
+        Some(bytes.lock())
     }
 
     pub(in crate::storage) fn add(&self, tenant: &Tenant, more: i64) {

@@ -5,10 +5,12 @@ use std::{
     collections::{BTreeSet, HashMap},
     hash::{BuildHasher as _, RandomState},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
 };
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::id::{RunId, Tenant};
 use crate::storage::port::{RecordKey, RecordKind};
@@ -48,7 +50,7 @@ pub struct Watch {
 
 impl Watched {
     fn lock(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock()
     }
 
     fn file(&self, tenant: &Tenant, namespace: &str, path: &str) -> u64 {

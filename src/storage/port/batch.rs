@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use super::Syncing;
+use super::{ModelRow, Syncing};
 
 use crate::entity::{ChangeKind, Key};
 
@@ -337,6 +337,14 @@ impl Batch {
             Some((_, sum)) => *sum = sum.saturating_add(bytes),
             None => self.stored.push((tenant, bytes)),
         }
+    }
+
+    /// The models whose entities it changes, some of them more than once; none if that may be any,
+    /// since of what is deleted they are not known.
+    pub(in crate::storage) fn models_changed(&self) -> Option<Vec<ModelRow>> {
+        let mut models: Vec<_> = self.versions.iter().map(|row| ModelRow(row.m)).collect();
+        models.dedup();
+        self.removals.is_empty().then_some(models)
     }
 
     /// Whether it changes what batches are validated by.

@@ -17,6 +17,16 @@ pub struct Copied {
     pub at: Timestamp,
 }
 
+/// A copy that was put in the place of the database.
+#[derive(Debug, Clone)]
+pub struct Restored {
+    pub copied: Copied,
+    /// What was there before.
+    pub kept: Option<PathBuf>,
+    /// Whether it has variables of bundles, which are encrypted.
+    pub has_variables: bool,
+}
+
 /// Gets the bytes that are copied, and how many there will be, about.
 pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
 
@@ -118,6 +128,7 @@ impl From<OpenError> for CopyError {
             OpenError::Io(error) => Self::Io(error),
             other @ (OpenError::NotMigrated
             | OpenError::Incomplete
+            | OpenError::Newer
             | OpenError::Migration(_)
             | OpenError::Server(_)
             | OpenError::Read(_)) => Self::Open(other.into()),

@@ -130,6 +130,8 @@ pub(in crate::storage) enum OpenError {
     /// An `interlock copy` into it has not been finished.
     #[error("the database is an unfinished copy")]
     Incomplete,
+    #[error("the database was migrated by a newer release")]
+    Newer,
     #[error("the database could not be migrated")]
     Migration(#[source] Source),
     /// A server cannot be used; the error says what to do about it.

@@ -49,7 +49,7 @@ pub(in crate::storage) use batch::{
 };
 pub(in crate::storage) use chore::{FilledKey, FreedBytes, JobChore, KeptUp, Link, Upkeep};
 pub(in crate::storage) use claim::Claim;
-pub use copy::{Copied, CopyError, CopyProgress, CopyStep, Moved, Progress};
+pub use copy::{Copied, CopyError, CopyProgress, CopyStep, Moved, Progress, Restored};
 pub use definitions::Definitions;
 pub(in crate::storage) use failure::{Cause, Error, Failure, Misplaced, OpenError, Syncing};
 pub(in crate::storage) use feed::ChangeRange;

@@ -51,6 +51,7 @@ use super::{
     port::{Durability, Error, Failure, Migrate, Newest, OpenError, Server, Settings},
     rows::migrator,
 };
+use crate::entity::Sequence;
 
 pub(super) use copying::CopyEnd;
 use failure::Trouble;
@@ -167,7 +168,7 @@ impl Postgres {
     pub(super) async fn append_link(&self) -> Result<(), Failure> {
         let connection = self.reads.acquire().await.map_err(Failure::from);
         let appended = match connection {
-            Ok(mut connection) => writer::append_empty_link(&mut connection).await,
+            Ok(mut connection) => writer::append_empty_link(&mut connection, Sequence(0)).await,
             Err(failure) => Err(failure),
         };
         appended.map_err(failure::without_answer)

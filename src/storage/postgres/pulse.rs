@@ -42,6 +42,9 @@ const CHANNEL: &str = "interlock";
 /// How many entities or advances of runs are named; if there are more, none is.
 const MOVED_MAX: usize = 4_096;
 
+/// How many of them are asked for: one more, to find out whether there are more.
+const LISTED_MAX: i64 = 4_097;
+
 /// How many positions are read at once: what they hold is in memory together, and is read in time.
 const POSITIONS_MAX: i64 = 50_000;
 
@@ -99,6 +102,8 @@ struct PulseRow {
     server: Option<i64>,
     last: i64,
     now: i64,
+    /// When the commit was made that is known, as far as there is one at its sequence.
+    known_at: Option<i64>,
     moved: Vec<Uuid>,
     runs: Vec<String>,
     advances: i64,
@@ -106,7 +111,7 @@ struct PulseRow {
     news_of: Vec<i64>,
 }
 
-from_row_of! { PgRow, PulseRow { seq, at, rev, server, last, now, moved, runs, advances, news, news_of } }
+from_row_of! { PgRow, PulseRow { seq, at, rev, server, last, now, known_at, moved, runs, advances, news, news_of } }
 
 impl NewestRow {
     fn newest(&self) -> Newest {
@@ -160,14 +165,15 @@ impl Postgres {
 }
 
 impl Pulser {
-    /// The newest commit, and what has changed since the one of a sequence. If `await_own` returns
-    /// true for the newest commit, the caches have it already, and nothing else is asked for.
+    /// The newest commit, and what has changed since a known one. If `await_own` returns true for the
+    /// newest commit, the caches have it already, and nothing else is asked for. If the known one is
+    /// not there, the newest one is still later.
     pub(in crate::storage) async fn pulse(
         &mut self,
-        since: Sequence,
+        known: Newest,
         await_own: impl AsyncFnOnce(Sequence) -> bool,
     ) -> Result<Pulse, Failure> {
-        let pulse = timeout(PATIENCE, self.ask(since, await_own)).await;
+        let pulse = timeout(PATIENCE, self.ask(known, await_own)).await;
         let pulse = pulse.unwrap_or_else(|_| Err(late()));
         match &pulse {
             Ok(_) => self.silence.answered(),
@@ -178,37 +184,48 @@ impl Pulser {
 
     async fn ask(
         &mut self,
-        since: Sequence,
+        known: Newest,
         await_own: impl AsyncFnOnce(Sequence) -> bool,
     ) -> Result<Pulse, Failure> {
+        let since = known.sequence;
         if !self.expects_news {
             let row: NewestRow = sqlx::query_as(NEWEST)
                 .fetch_one(self.connection().await?)
                 .await?;
-            let newest = Sequence(row.seq);
+            let newest = row.newest();
+            let is_known = newest.sequence == since && newest.at == known.at;
             let is_same = self.server == row.server;
-            if is_same && (newest == since || newest > since && await_own(newest).await) {
-                return Ok(Pulse::without_news(
-                    row.newest(),
-                    Timestamp::from_micros(row.now),
-                ));
+            if is_same && (is_known || newest.sequence > since && await_own(newest.sequence).await)
+            {
+                let now = Timestamp::from_micros(row.now);
+                return Ok(Pulse::without_news(newest, now));
             }
         }
-        let pulse = self.ask_all(since).await?;
+        let pulse = self.ask_all(known).await?;
         self.expects_news = pulse.newest.sequence > since;
         Ok(pulse)
     }
 
-    async fn ask_all(&mut self, since: Sequence) -> Result<Pulse, Failure> {
-        let limit = i64::try_from(MOVED_MAX + 1).unwrap_or(i64::MAX);
+    async fn all_since(&mut self, since: Sequence) -> Result<PulseRow, Failure> {
         let asked = sqlx::query_as(PULSE)
             .bind(since.0)
-            .bind(limit)
+            .bind(LISTED_MAX)
             .bind(POSITIONS_MAX);
-        let row: PulseRow = asked.fetch_one(self.connection().await?).await?;
-        let lost = self.lost(row.server, since).await?;
+        Ok(asked.fetch_one(self.connection().await?).await?)
+    }
+
+    async fn ask_all(&mut self, known: Newest) -> Result<Pulse, Failure> {
+        let mut row = self.all_since(known.sequence).await?;
+        let lost = self.lost(&row, known).await?;
         if lost.is_some() {
             self.tenants.clear();
+            if row.last <= known.sequence.0 {
+                // What is taken over has to be later than what is known, and no position that is
+                // known is to be used again.
+                let connection = self.connection().await?;
+                writer::append_empty_link(connection, known.sequence).await?;
+                row = self.all_since(known.sequence).await?;
+            }
         }
         let mut news = News::default();
         let mut stored = Vec::new();
@@ -262,7 +279,7 @@ impl Pulser {
                 revision: row.rev,
             },
             moved: (moved.len() <= MOVED_MAX).then_some(moved),
-            runs: (row.advances < limit).then(|| runs.collect()),
+            runs: (row.advances < LISTED_MAX).then(|| runs.collect()),
             records,
             troubles,
             topics: topics.collect(),
@@ -274,20 +291,15 @@ impl Pulser {
         })
     }
 
-    /// Up to where commits are there that this process knows of, if it knows of later ones. That can
-    /// only be on another server than before.
-    async fn lost(
-        &mut self,
-        server: Option<i64>,
-        known: Sequence,
-    ) -> Result<Option<Sequence>, Failure> {
-        if self.server == server {
+    /// Up to where commits are there before the one that this process knows, if that is not there: no
+    /// two were made at the same time.
+    async fn lost(&mut self, row: &PulseRow, known: Newest) -> Result<Option<Sequence>, Failure> {
+        if row.known_at == Some(known.at.micros()) {
             return Ok(None);
         }
-        let last = sqlx::query_scalar(COMMIT_LAST).bind(known.0);
+        let last = sqlx::query_scalar(COMMIT_LAST).bind(known.sequence.0);
         let last: Option<i64> = last.fetch_one(self.connection().await?).await?;
-        let last = Sequence(last.unwrap_or(0));
-        Ok((last < known).then_some(last))
+        Ok(Some(Sequence(last.unwrap_or(0))))
     }
 
     /// The records that were changed, each once, and those of them that say which work failed.
@@ -370,7 +382,7 @@ impl Pulser {
             server::prepare(&mut connection, self.durability).await?;
             if self.was_connected {
                 // It may be another server. What is seen there is there to stay.
-                writer::append_empty_link(&mut connection).await?;
+                writer::append_empty_link(&mut connection, Sequence(0)).await?;
                 self.reads.set_connect_options(options);
                 self.since.renew();
             }

@@ -22,7 +22,7 @@ use super::{
     upkeep,
 };
 use crate::clock::Timestamp;
-use crate::entity::Actor;
+use crate::entity::{Actor, Sequence};
 use crate::id::{Tenant, TransactionId};
 use crate::storage::port::{
     ActorRow, Batch, Cause, CommitRow, Durability, Error, Failure, KeptUp, Link, ModelCommit,
@@ -42,17 +42,26 @@ const SESSION_WRITER: &str = include_str!("sql/session_writer.sql");
 /// have been restarted meanwhile.
 const IDLE_MAX: Duration = Duration::from_secs(1);
 
-/// Puts an empty link behind whatever is on its way. What is there then is there to stay, and what
-/// is not never will be.
-pub(super) async fn append_empty_link(connection: &mut PgConnection) -> Result<(), Failure> {
-    loop {
+/// How often an empty link is tried while others are written at the same moment.
+const LINKS_TRIED: u32 = 1_000;
+
+/// Puts an empty link behind whatever is on its way, and after a position. What is there then is there
+/// to stay, and what is not never will be.
+pub(super) async fn append_empty_link(
+    connection: &mut PgConnection,
+    after: Sequence,
+) -> Result<(), Failure> {
+    for _ in 0..LINKS_TRIED {
         let put = sqlx::query(LINK_EMPTY)
             .bind(TransactionId::fresh().uuid())
-            .bind(true);
+            .bind(true)
+            .bind(after.0);
         if put.execute(&mut *connection).await?.rows_affected() > 0 {
             return Ok(());
         }
     }
+    let never = "other processes were always first, so nothing is known of what is on its way";
+    Err(Failure::new(Cause::Away, never))
 }
 
 /// Puts a link there if none was written since the server was started. A conflict shows that there
@@ -60,7 +69,8 @@ pub(super) async fn append_empty_link(connection: &mut PgConnection) -> Result<(
 async fn link_server(connection: &mut PgConnection) -> Result<(), Failure> {
     let put = sqlx::query(LINK_EMPTY)
         .bind(TransactionId::fresh().uuid())
-        .bind(false);
+        .bind(false)
+        .bind(0_i64);
     put.execute(connection).await?;
     Ok(())
 }
@@ -219,7 +229,7 @@ impl Writer {
         // What it was asked may still be on its way, so nobody waits for it to say goodbye.
         self.connection = None;
         let connection = self.connection().await?;
-        append_empty_link(connection).await
+        append_empty_link(connection, Sequence(0)).await
     }
 
     pub(super) async fn close(self) {

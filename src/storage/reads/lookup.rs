@@ -99,10 +99,9 @@ impl Snapshot {
         let Some(tenant) = self.tenant else {
             return Ok(Some(Vec::new()));
         };
-        let database = &self.storage.0.database;
-        database
-            .look_up(tenant, definitions.row, probes, limit)
-            .await
+        let (storage, model) = (&self.storage, definitions.row);
+        let found = storage.0.database.look_up(tenant, model, probes, limit);
+        storage.once_read_durable(model, found.await?).await
     }
 
     /// The current versions of the entities that any of the probes finds, in the order of their
@@ -113,10 +112,11 @@ impl Snapshot {
         probes: &[Probe],
         limit: i64,
     ) -> Result<Option<Vec<(EntityId, Position)>>, Error> {
-        let database = &self.storage.0.database;
-        let found = database.found(definitions.row, probes, limit + 1).await?;
+        let (storage, model) = (&self.storage, definitions.row);
+        let found = storage.0.database.found(model, probes, limit + 1).await?;
         let is_all = i64::try_from(found.len()).is_ok_and(|found| found <= limit);
-        Ok(is_all.then_some(found))
+        let found = is_all.then_some(found);
+        storage.once_read_durable(model, found).await
     }
 
     /// The next entities that an index has in a range, as they are now, in the order of its keys

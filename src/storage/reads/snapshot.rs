@@ -276,6 +276,18 @@ impl Storage {
         durable.await.map_err(|_| Error::Unavailable)?;
         Ok(found)
     }
+
+    /// The same of what was read of one model, for reads that come in numbers: only what may have
+    /// been found is waited for.
+    pub(in crate::storage) async fn once_read_durable<T>(
+        &self,
+        model: ModelRow,
+        found: T,
+    ) -> Result<T, Error> {
+        let durable = timeout(DISK_PATIENCE, self.0.instants.all_read_finished(model));
+        durable.await.map_err(|_| Error::Unavailable)?;
+        Ok(found)
+    }
 }
 
 /// A walk over the entities of a model, a part at a time.

@@ -52,6 +52,9 @@ impl From<io::Error> for Failure {
 
 impl From<MigrateError> for OpenError {
     fn from(error: MigrateError) -> Self {
+        if matches!(error, MigrateError::VersionMissing(_)) {
+            return Self::Newer;
+        }
         Self::Migration(error.into())
     }
 }

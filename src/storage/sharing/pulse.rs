@@ -9,7 +9,7 @@
 //!
 //! Where no other process can write, nothing is asked.
 
-use std::time::Duration;
+use std::{collections::HashMap, time::Duration};
 
 use tokio::{
     task::JoinHandle,
@@ -25,7 +25,7 @@ use crate::storage::{
     Error, Storage,
     backend::Pulser,
     memory::{known_runs::AwaitingRun, trouble::Work},
-    port::Pulse,
+    port::{Newest, Pulse, Record, RecordKey},
 };
 use crate::telemetry::{measure, nodes};
 
@@ -85,6 +85,21 @@ impl Storage {
         })
     }
 
+    /// What is stored of work that failed, and that nothing is of what else is known here.
+    async fn all_troubles(&self) -> Result<NamedTroubles, Error> {
+        let stored = self.0.database.troubles().await?;
+        let stored = stored.into_iter();
+        let stored = stored.map(|(tenant, record)| ((tenant, record.key.clone()), Some(record)));
+        let known = self.0.troubles.keys().into_iter();
+        let known = known.map(|key| (key, None));
+        // Of one that is known and stored, what is stored comes last.
+        let all: HashMap<(Tenant, RecordKey), Option<Record>> = known.chain(stored).collect();
+        let all = all.into_iter();
+        Ok(all
+            .map(|((tenant, key), record)| (tenant, key, record))
+            .collect())
+    }
+
     /// Takes over what a pulse has brought. With it comes which runs wait for entities, if many were
     /// advanced, and whether nothing in memory is to be trusted. Returns the work of incidents that
     /// were closed: an operator may have asked another process for that.
@@ -139,6 +154,7 @@ impl Storage {
             inner.watched.record_changed(tenant, key);
         }
         if forgets_all {
+            inner.past.clear();
             inner.records.clear();
             inner.names.clear();
         }
@@ -162,6 +178,9 @@ impl Storage {
         closed
     }
 }
+
+/// Records of troubles, whose they are, and what they say; nothing of those that there are no more.
+type NamedTroubles = Vec<(Tenant, RecordKey, Option<Record>)>;
 
 /// What a pulse asks the connections that read: everybody waits for a pulse, so none waits for long.
 async fn in_time<T, E: Into<Error>>(read: impl Future<Output = Result<T, E>>) -> Result<T, Error> {
@@ -303,14 +322,14 @@ impl PulseLoop {
     }
 
     /// A pulse, by which the clock of this process is corrected.
-    async fn timed_pulse(&mut self, since: Sequence) -> Result<Pulse, Error> {
+    async fn timed_pulse(&mut self, known: Newest) -> Result<Pulse, Error> {
         let inner = &self.storage.0;
         let own = async |newest| inner.pulses.await_own(newest, &inner.applied).await;
         let Clock::Corrected(correction) = &inner.clock else {
-            return Ok(self.pulser.pulse(since, own).await?);
+            return Ok(self.pulser.pulse(known, own).await?);
         };
         let asked = correction.uncorrected();
-        let pulse = self.pulser.pulse(since, own).await?;
+        let pulse = self.pulser.pulse(known, own).await?;
         correction.learn(asked, pulse.now, correction.uncorrected());
         nodes::clock_difference(correction.micros());
         let is_off = correction.micros().unsigned_abs() > OFF_MICROS;
@@ -333,16 +352,18 @@ impl PulseLoop {
     /// Whether there is more than what this has brought.
     async fn try_part(&mut self) -> Result<bool, Error> {
         let known = self.storage.0.applied.newest();
-        let mut pulse = self.timed_pulse(known.sequence).await?;
+        let mut pulse = self.timed_pulse(known).await?;
         let has_more = pulse.has_more;
-        if let Some(last) = pulse.lost {
+        if let Some(last) = pulse.lost
+            && !std::mem::replace(&mut self.forgets_all, true)
+        {
             say_lost(last, known.sequence);
-            self.forgets_all = true;
         }
         if self.forgets_all {
             pulse.moved = None;
             pulse.runs = None;
             pulse.identities = true;
+            pulse.troubles = in_time(self.storage.all_troubles()).await?;
         }
         if pulse.newest.sequence > known.sequence {
             if pulse.newest.revision != known.revision || self.forgets_all {

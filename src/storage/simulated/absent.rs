@@ -24,6 +24,7 @@ macro_rules! nothing {
 
 nothing! {
     usage(i64, i64) -> Vec<(Tenant, i64)>;
+    usage_next(i64) -> Option<i64>;
     usage_of_messages(Sequence) -> Vec<(Tenant, i64)>;
     usage_of_records(Sequence) -> Vec<(Tenant, i64)>;
     usage_of_topics(Sequence) -> Vec<(Tenant, i64)>;

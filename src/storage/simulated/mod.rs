@@ -17,10 +17,11 @@ mod write;
 
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
 use futures_util::{FutureExt as _, future};
+use parking_lot::{Mutex, MutexGuard};
 use uuid::Uuid;
 
 use super::port::{
@@ -103,7 +104,7 @@ struct StoredEntity {
 
 impl Simulated {
     pub(in crate::storage) fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Writes a batch, which is durable at once.

@@ -16,19 +16,20 @@ use crate::clock::Timestamp;
 use crate::entity::Sequence;
 use crate::id::TransactionId;
 use crate::storage::port::{
-    Cause, Copied, CopyError, DatabaseLocation, Newest, Progress, Settings,
+    Cause, Copied, CopyError, DatabaseLocation, Newest, Progress, RecordKind, Restored, Settings,
 };
 use crate::storage::rows::{is_damage, is_foreign};
 
 const INTO: &str = include_str!("sql/copy_into.sql");
 const BYTES: &str = include_str!("sql/copy_bytes.sql");
+const HAS_VARIABLES: &str = include_str!("sql/copy_has_variables.sql");
 const IS_OURS: &str = include_str!("sql/copy_is_ours.sql");
 const SKIP: &str = include_str!("sql/copy_skip.sql");
 const CHECKPOINT_TRUNCATE: &str = include_str!("sql/checkpoint_truncate.sql");
 const NEWEST: &str = include_str!("sql/commit_newest.sql");
 
-/// How many positions are left out after a copy was put back. Commits after the copy are lost, and
-/// readers of the feed may know their positions.
+/// How many positions are left out after a copy was put back, if the clock says an earlier time than
+/// they do. Commits after the copy are lost, and readers of the feed may know their positions.
 const SKIPPED: i64 = 1 << 30;
 
 /// How long a copy is looked through for damaged pages before it is put back, at most.
@@ -64,15 +65,15 @@ pub(in crate::storage) async fn back_up(
     placed(&partial.0, to, newest)
 }
 
-/// Puts a copy in the place of the database. What is there is kept under another name, which is
-/// returned; without `replace` it is an error.
+/// Puts a copy in the place of the database. What is there is kept under another name; without
+/// `replace` it is an error.
 pub(in crate::storage) async fn restore(
     settings: &Settings,
     from: &Path,
     replace: bool,
     now: Timestamp,
     progress: Progress<'_>,
-) -> Result<(Copied, Option<PathBuf>), CopyError> {
+) -> Result<Restored, CopyError> {
     let named = file(settings)?;
     check_is_file(from)?;
     let _lock = lock(&settings.place)?;
@@ -87,15 +88,21 @@ pub(in crate::storage) async fn restore(
     let partial = Partial::beside(to);
     let copied = copy(from, &partial.0, progress).await;
     copied.map_err(|error| naming(to, error))?;
-    let newest = prepare(&partial.0, from, now).await;
-    let newest = newest.map_err(|error| naming(to, error))?;
+    // One that cannot be read is not asked: what it had come to matters only if the clock went back.
+    let replaced = newest(to).await.map_or(0, |newest| newest.sequence.0);
+    let prepared = prepare(&partial.0, from, replaced, now).await;
+    let (newest, has_variables) = prepared.map_err(|error| naming(to, error))?;
     // A crash between the two renames would leave the old database without what is only in its log.
     // One that cannot be used any more keeps its log.
     let _ = copy_log_back(to).await;
     let kept = put_aside(to, now)?;
     // Before the copy is there, no log of another database is.
     sync_folder_of(to)?;
-    Ok((placed(&partial.0, to, newest)?, kept))
+    Ok(Restored {
+        copied: placed(&partial.0, to, newest)?,
+        kept,
+        has_variables,
+    })
 }
 
 /// An unfinished copy, of which nothing is left if it is not placed: it is as large as the database.
@@ -258,8 +265,14 @@ async fn newest_of(connection: &mut SqliteConnection) -> Result<Newest, CopyErro
     })
 }
 
-/// Checks a copy, brings it up to date, and leaves out positions.
-async fn prepare(copy: &Path, from: &Path, now: Timestamp) -> Result<Newest, CopyError> {
+/// Checks a copy, brings it up to date, and leaves out positions, at least those that the database has
+/// used that is replaced; whether bundles have variables.
+async fn prepare(
+    copy: &Path,
+    from: &Path,
+    replaced: i64,
+    now: Timestamp,
+) -> Result<(Newest, bool), CopyError> {
     let found = pages::look(&read_only(copy), CHECKED).await?;
     if found.is_damaged() {
         return Err(CopyError::Damaged(from.to_owned()));
@@ -276,10 +289,15 @@ async fn prepare(copy: &Path, from: &Path, now: Timestamp) -> Result<Newest, Cop
         .bind(SKIPPED)
         .bind(TransactionId::fresh().uuid())
         .bind(now.micros())
+        .bind(replaced)
         .execute(&mut connection)
         .await?;
+    let has_variables = sqlx::query_scalar(HAS_VARIABLES)
+        .bind(RecordKind::Connectors.code())
+        .fetch_one(&mut connection)
+        .await?;
     connection.close().await?;
-    Ok(newest)
+    Ok((newest, has_variables))
 }
 
 /// Why a copy could not be brought up to date. One of a newer version has migrations that this one

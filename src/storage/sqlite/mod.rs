@@ -33,6 +33,7 @@ mod upkeep;
 mod writer;
 
 use std::{
+    cmp,
     fs::{self, File, OpenOptions},
     io::{self, Read as _},
     os::unix::fs::OpenOptionsExt as _,
@@ -364,10 +365,13 @@ async fn bring_up_to_date(
     connection: &mut SqliteConnection,
     migrate: Migrate,
 ) -> Result<(), OpenError> {
-    match migrate {
-        Migrate::Yes => Ok(MIGRATIONS.run(connection).await?),
-        Migrate::No if applied(connection).await? == MIGRATIONS.iter().count() => Ok(()),
-        Migrate::No => Err(OpenError::NotMigrated),
+    if migrate == Migrate::Yes {
+        return Ok(MIGRATIONS.run(connection).await?);
+    }
+    match applied(connection).await?.cmp(&MIGRATIONS.iter().count()) {
+        cmp::Ordering::Equal => Ok(()),
+        cmp::Ordering::Less => Err(OpenError::NotMigrated),
+        cmp::Ordering::Greater => Err(OpenError::Newer),
     }
 }
 
@@ -562,7 +566,7 @@ mod tests {
     #[tokio::test]
     async fn a_newer_database_is_refused() {
         let folder = tempfile::tempdir().expect("a folder");
-        let settings = settings(DatabaseLocation::File(folder.path().join("interlock.db")));
+        let mut settings = settings(DatabaseLocation::File(folder.path().join("interlock.db")));
         Sqlite::migrate(&settings).await.expect("migrates");
         let mut connection = options(&settings).connect().await.expect("connects");
         sqlx::query(
@@ -572,9 +576,12 @@ mod tests {
         .await
         .expect("inserts");
         connection.close().await.expect("closes");
-        assert!(matches!(
-            Sqlite::open(&settings).await,
-            Err(OpenError::Migration(_))
-        ));
+        for migrate in [Migrate::Yes, Migrate::No] {
+            settings.migrate = migrate;
+            assert!(matches!(
+                Sqlite::open(&settings).await,
+                Err(OpenError::Newer)
+            ));
+        }
     }
 }

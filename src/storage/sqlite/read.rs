@@ -34,6 +34,7 @@ const TRAIL: &str = include_str!("sql/trail.sql");
 const UNIQUE_KEY_HOLDERS: &str = include_str!("sql/unique_key_holders.sql");
 const USAGE: &str = include_str!("sql/usage.sql");
 const USAGE_MESSAGES: &str = include_str!("sql/usage_messages.sql");
+const USAGE_NEXT: &str = include_str!("sql/usage_next.sql");
 const USAGE_RECORDS: &str = include_str!("sql/usage_records.sql");
 const USAGE_RUNS: &str = include_str!("sql/usage_runs.sql");
 const USAGE_TOPICS: &str = include_str!("sql/usage_topics.sql");
@@ -112,6 +113,12 @@ impl Sqlite {
             .fetch_all(&self.reads)
             .await?;
         Ok(by_tenant(rows))
+    }
+
+    /// The next position after another one at which there is something that is counted so.
+    pub(in crate::storage) async fn usage_next(&self, after: i64) -> Result<Option<i64>, Error> {
+        let next = sqlx::query_scalar(USAGE_NEXT).bind(after);
+        Ok(next.fetch_one(&self.reads).await?)
     }
 
     pub(in crate::storage) async fn usage_of_messages(

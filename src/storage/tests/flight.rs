@@ -15,7 +15,16 @@ struct Slow {
 }
 
 impl Slow {
+    /// Over a simulated database.
     async fn new(is_well: impl Fn(Moment) -> bool + Send + Sync + 'static) -> Self {
+        Self::over(None, is_well).await
+    }
+
+    /// Over a database in a file, if there is one, or else a simulated one.
+    async fn over(
+        file: Option<std::path::PathBuf>,
+        is_well: impl Fn(Moment) -> bool + Send + Sync + 'static,
+    ) -> Self {
         let (leave, written) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
         let (gate, count, is_well) = (Arc::clone(&leave), Arc::clone(&written), Arc::new(is_well));
         let disturbance = Disturbance::new(move |moment| {
@@ -33,12 +42,17 @@ impl Slow {
         let (clock, tasks) = (ManualClock::default(), TaskTracker::new());
         clock.set(Timestamp::from_micros(1_000_000));
         let manual = Clock::Manual(clock.clone());
-        let database = Arc::<Simulated>::default();
-        let storage = Storage::open_simulated(&database, disturbance, manual, &tasks);
+        let storage = if let Some(file) = file {
+            let settings = settings(DatabaseLocation::File(file));
+            Storage::open_disturbed(&settings, disturbance, manual, &tasks).await
+        } else {
+            let database = Arc::<Simulated>::default();
+            Storage::open_simulated(&database, disturbance, manual, &tasks).await
+        };
         Self {
             bench: Bench {
                 _database: None,
-                storage: storage.await.expect("opens"),
+                storage: storage.expect("opens"),
                 clock,
                 stop: CancellationToken::new(),
                 tasks,
@@ -135,6 +149,45 @@ async fn what_changes_an_entity_again_waits_for_what_changed_it() {
     let version = slow.bench.snapshot().await.entity(id).await.expect("reads");
     assert_eq!(document(version.as_ref()), Some(r#"{"n":2}"#));
     assert_eq!(storage.latest().0, version.expect("there").position.0 + 1);
+}
+
+#[tokio::test]
+async fn what_a_search_by_state_finds_is_on_the_disk() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let slow = Slow::over(Some(folder.path().join("a.db")), |_| true).await;
+    let (model, other) = (
+        slow.bench.locked_model("m").await,
+        slow.bench.locked_model("o").await,
+    );
+    let storage = &slow.bench.storage;
+    let probes = [Probe::State("A".into())];
+    for n in 1..=2 {
+        let _committing = slow.begin(&model).await;
+        let snapshot = slow.bench.snapshot().await;
+        let searching = async {
+            let found: Vec<Position> = if n == 1 {
+                let found = snapshot.look_up(&model, &probes, 9).await.expect("reads");
+                let found = found.expect("few").into_iter();
+                found.map(|version| version.position).collect()
+            } else {
+                let found = snapshot.found(&model, &probes, 9).await.expect("reads");
+                let found = found.expect("few").into_iter();
+                found.map(|(_, position)| position).collect()
+            };
+            assert_eq!(found.len(), n);
+            let latest = storage.latest();
+            assert!(found.iter().all(|found| found.0 <= latest.0), "{found:?}");
+        };
+        let others = async {
+            // What is on its way to the disk is nothing to those who search another model.
+            for _ in 0..20 {
+                let found = snapshot.look_up(&other, &probes, 9).await.expect("reads");
+                assert_eq!(found.map(|found| found.len()), Some(0));
+            }
+            slow.leave.add_permits(1);
+        };
+        tokio::join!(searching, others);
+    }
 }
 
 #[tokio::test]

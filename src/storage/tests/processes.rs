@@ -114,3 +114,79 @@ async fn of_three_processes_that_write_each_has_its_turns() {
         bench.stop().await;
     }
 }
+
+#[tokio::test]
+async fn what_the_database_has_lost_is_forgotten_and_its_positions_are_not_used_again() {
+    let database = database::Database::new(|_| {});
+    let bench = opened(&database, 0).await;
+    let model = bench.locked_model("m").await;
+    let id = bench.create(&model, 1).await;
+    let kept = database.execute("select max(seq) from \"commit\"");
+    let mut last = Vec::new();
+    for n in [2, 3] {
+        let mut unit = bench.unit();
+        let version = unit.read(id).await.expect("reads").expect("there");
+        let image = with(&version, n);
+        unit.update(&model, &version, image, Vec::new(), None)
+            .expect("fits");
+        last.push(commit(unit).await.expect("commits"));
+    }
+    let then = PointInTime {
+        until: last[0].at,
+        text: "then".into(),
+    };
+    let read_then = async || {
+        let then = bench.storage.entity_at(&tenant(), id, &then).await;
+        document(then.expect("reads").as_ref()).map(str::to_owned)
+    };
+    assert_eq!(read_then().await.as_deref(), Some(r#"{"n":2}"#));
+    // As on a server that was restored, or took over, without what came last.
+    database.execute(&format!(
+        "update entity e set n = (select max(v.n) from version v where v.e = e.e and v.n <= {kept});
+        delete from version where n > {kept}; delete from \"commit\" where seq > {kept}"
+    ));
+    bench.storage.refresh().await.expect("answered");
+    assert_eq!(read_then().await.as_deref(), Some(r#"{"n":1}"#));
+    let mut unit = bench.unit();
+    let version = unit.read(id).await.expect("reads").expect("there");
+    assert_eq!(document(Some(&version)), Some(r#"{"n":1}"#));
+    let image = with(&version, 4);
+    unit.update(&model, &version, image, Vec::new(), None)
+        .expect("fits");
+    let next = tokio::time::timeout(Duration::from_secs(30), commit(unit)).await;
+    let next = next.expect("answered").expect("commits");
+    assert!(next.sequence > last[1].sequence, "{next:?} after {last:?}");
+    bench.stop().await;
+}
+
+#[tokio::test]
+async fn what_never_follows_the_newest_commit_is_refused() {
+    let database = database::Database::new(|_| {});
+    let bench = opened(&database, 0).await;
+    let model = bench.locked_model("m").await;
+    // It takes no commit but empty ones, and does not say so.
+    database.execute(
+        "create function leave_out() returns trigger language plpgsql as
+            $$ begin if new.t > 0 then return null; end if; return new; end $$;
+        create trigger leaves_out before insert on \"commit\"
+            for each row execute function leave_out()",
+    );
+    let mut unit = bench.unit();
+    let image = image(&unit, &model, 1);
+    unit.create(&model, image, Vec::new(), None).expect("fits");
+    let key = ModelKey::new("m", 1);
+    let (created, changed) = tokio::join!(
+        tokio::time::timeout(Duration::from_mins(1), commit(unit)),
+        tokio::time::timeout(
+            Duration::from_mins(1),
+            bench.change(&key, ModelChange::Unlock)
+        ),
+    );
+    for refused in [created, changed] {
+        let refused = refused.expect("answered");
+        assert!(matches!(refused, Err(Error::Unavailable)), "{refused:?}");
+    }
+    database.execute("drop trigger leaves_out on \"commit\"");
+    bench.create(&model, 2).await;
+    bench.stop().await;
+}

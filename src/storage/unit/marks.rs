@@ -1,6 +1,6 @@
 //! Savepoints in a unit of work.
 
-use super::{Changed, UnitOfWork};
+use super::{Changed, Undo, UnitOfWork};
 
 /// A place in a unit's work to come back to.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ impl UnitOfWork {
 
     /// Takes back what was changed since the mark. Reads stay: they decided something.
     pub fn roll_back_to(&mut self, mark: &Mark) {
-        for (id, before) in self.undo.drain(mark.undo..).rev() {
+        for Undo { id, before, .. } in self.undo.drain(mark.undo..).rev() {
             match before {
                 Some(before) => self.changes.insert(id, before),
                 None => self.changes.remove(&id),
@@ -62,9 +62,9 @@ impl UnitOfWork {
         self.marks -= 1;
         if self.marks == 0 {
             // Images that later ones have replaced were kept, and counted, until now.
-            for (_, before) in self.undo.drain(..) {
-                if let Some(Changed::Saved(replaced)) = before {
-                    self.bytes -= replaced.bytes();
+            for undo in self.undo.drain(..).filter(|undo| undo.is_counted) {
+                if let Some(Changed::Saved(replaced)) = undo.before {
+                    self.bytes = self.bytes.saturating_sub(replaced.bytes());
                 }
             }
             self.runs.forget_marks();

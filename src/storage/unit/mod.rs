@@ -77,7 +77,7 @@ pub struct UnitOfWork {
     /// What its request assumes, if anything.
     assumption: Option<Assumption>,
     /// What [`Self::roll_back_to`] puts back, oldest first; kept while there is a mark.
-    undo: Vec<(EntityId, Option<Changed>)>,
+    undo: Vec<Undo>,
     marks: usize,
     /// Counts it among those that are open.
     _open: Open,
@@ -90,6 +90,15 @@ enum Changed {
     Removed(Removed),
     /// Made and removed again: nothing to commit, and nothing to see.
     Unmade,
+}
+
+/// What was made of an entity before something else was.
+#[derive(Debug)]
+struct Undo {
+    id: EntityId,
+    before: Option<Changed>,
+    /// Whether what came after it was counted, too.
+    is_counted: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -387,7 +396,7 @@ impl UnitOfWork {
         self.bytes += saved.bytes();
         self.refuse_excess()?;
         self.saves += 1;
-        self.change(id, Changed::Saved(Box::new(saved)));
+        self.change(id, Changed::Saved(Box::new(saved)), true);
         Ok(())
     }
 
@@ -413,7 +422,7 @@ impl UnitOfWork {
         };
         self.bytes += REMOVAL_BYTES;
         self.refuse_excess()?;
-        self.change(id, removed);
+        self.change(id, removed, true);
         Ok(())
     }
 
@@ -433,10 +442,14 @@ impl UnitOfWork {
         }
     }
 
-    fn change(&mut self, id: EntityId, changed: Changed) {
+    fn change(&mut self, id: EntityId, changed: Changed, is_counted: bool) {
         let before = self.changes.insert(id, changed);
         if self.marks > 0 {
-            self.undo.push((id, before));
+            self.undo.push(Undo {
+                id,
+                before,
+                is_counted,
+            });
         }
     }
 
@@ -445,7 +458,11 @@ impl UnitOfWork {
         if let Some(before) = self.changes.remove(&id)
             && self.marks > 0
         {
-            self.undo.push((id, Some(before)));
+            self.undo.push(Undo {
+                id,
+                before: Some(before),
+                is_counted: true,
+            });
         }
     }
 
@@ -483,7 +500,8 @@ impl UnitOfWork {
         {
             let mut saved = saved.clone();
             saved.runs.push(run);
-            self.change(base.image.id, Changed::Saved(saved));
+            // The same image, which is counted already.
+            self.change(base.image.id, Changed::Saved(saved), false);
             return Ok(());
         }
         let record: Option<Arc<str>> = Record::of(vec![run]).encode().map(Into::into);

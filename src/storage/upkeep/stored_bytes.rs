@@ -68,12 +68,18 @@ impl Storage {
         let mut from = 0;
         while from < until.0 {
             let to = until.0.min(from + POSITIONS);
-            if self
+            if !self
                 .add_counted(self.0.database.usage(from, to).await)
                 .await
             {
-                from = to;
+                continue;
             }
+            // Positions may be left out, more than could be looked at part by part.
+            from = match self.0.database.usage_next(to).await {
+                Ok(Some(next)) => next - 1,
+                Ok(None) => break,
+                Err(_) => to,
+            };
         }
         while !self
             .add_counted(self.0.database.usage_of_messages(until).await)

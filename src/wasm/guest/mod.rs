@@ -6,6 +6,7 @@
 
 mod host;
 mod module;
+mod size;
 mod start;
 mod wasi;
 

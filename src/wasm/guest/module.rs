@@ -10,7 +10,7 @@ use wasmi::{
 use super::{
     super::{MEMORY_BYTES_MAX, MODULE_BYTES_MAX},
     host::{self, Host},
-    start, wasi,
+    size, start, wasi,
 };
 use crate::dialect::Findings;
 
@@ -98,6 +98,14 @@ fn compiled(bytes: &[u8], findings: &mut Findings) -> Option<Compiled> {
         return None;
     }
     let binary = binary(bytes, findings)?;
+    if let Err(why) = size::check(&binary) {
+        findings.error(
+            UNREADABLE,
+            LOCATION,
+            format!("the module is too large: {why}"),
+        );
+        return None;
+    }
     let binary = start::exported(&binary).map_or(binary, Cow::Owned);
     let engine = Engine::new(&config());
     let module = match Module::new(&engine, &binary) {

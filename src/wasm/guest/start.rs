@@ -7,7 +7,7 @@
 /// The name under which the start function is exported.
 pub(super) const NAME: &str = "interlock:start";
 
-const HEADER: usize = 8;
+pub(super) const HEADER: usize = 8;
 const EXPORTS: u8 = 7;
 const START: u8 = 8;
 
@@ -48,14 +48,14 @@ pub(super) fn exported(module: &[u8]) -> Option<Vec<u8>> {
     Some(written)
 }
 
-struct Section<'a> {
-    id: u8,
-    content: &'a [u8],
+pub(super) struct Section<'a> {
+    pub(super) id: u8,
+    pub(super) content: &'a [u8],
     whole: &'a [u8],
 }
 
 impl<'a> Section<'a> {
-    fn read(bytes: &'a [u8]) -> Option<(Self, &'a [u8])> {
+    pub(super) fn read(bytes: &'a [u8]) -> Option<(Self, &'a [u8])> {
         let (id, after) = bytes.split_first()?;
         let (length, after) = number(after)?;
         let (content, rest) = after.split_at_checked(usize::try_from(length).ok()?)?;
@@ -87,7 +87,7 @@ fn export(function: u32) -> Vec<u8> {
 }
 
 /// A number in LEB128, and what follows it.
-fn number(bytes: &[u8]) -> Option<(u32, &[u8])> {
+pub(super) fn number(bytes: &[u8]) -> Option<(u32, &[u8])> {
     let mut value = 0_u64;
     for (place, byte) in bytes.iter().take(5).enumerate() {
         value |= u64::from(byte & 0x7f) << (7 * place);
@@ -98,7 +98,7 @@ fn number(bytes: &[u8]) -> Option<(u32, &[u8])> {
     None
 }
 
-fn leb(mut value: u32) -> Vec<u8> {
+pub(super) fn leb(mut value: u32) -> Vec<u8> {
     let mut bytes = Vec::new();
     loop {
         let low = (value & 0x7f) as u8;

@@ -24,6 +24,7 @@ const OF_SQLITE: Once = &[
         "bundles::the_key_beside",
         "only a database file has a key beside it",
     ),
+    ("lost_key::", "only a database file has a key beside it"),
     (
         "durability::a_stopped_server",
         "only a database file is looked for in a folder",

@@ -76,7 +76,16 @@ class Connection:
 
         `greet` makes a new stream ready for use, and `receive` is given every event on one that
         answers no request.
+
+        Raises:
+            InvalidOptions: the target is a URL.
+
         """
+        if target.startswith(("http://", "https://")):
+            raise errors.InvalidOptions(
+                f"{target} is a URL; the target is host:port of the gRPC port, such as"
+                " localhost:9090, and TLS is enabled by `credentials`"
+            )
         self.target = target
         self._metadata = metadata or {}
         self._credentials = credentials
@@ -343,6 +352,7 @@ class Connection:
     def _unreachable(self) -> errors.ConnectionLost:
         because = f": {self._lost.message}" if self._lost is not None else ""
         return errors.ConnectionLost(
-            f"no answer from {self.target} within {self._connect_timeout:g} s{because}",
+            f"no answer from {self.target} within {self._connect_timeout:g} s{because};"
+            " check that a server runs there, and that this is its gRPC port",
             retryable=True,
         )

@@ -56,6 +56,9 @@ _Detached = TypeVar("_Detached", bound=Callable[[Context], Awaitable[Any]])
 CALLS_MAX = 1024
 """How many calculations may run or wait; further ones are rejected as retryable."""
 
+NAMED_MAX = 10
+"""How many of its functions a member names where one is missing."""
+
 DRAIN_TIMEOUT = 2.0
 """How long a member that stops waits for the server to know that, in seconds."""
 
@@ -445,7 +448,7 @@ class Member:
         about = {"kind": kind, "handler": name, "request_id": calculation.id}
         try:
             if handler is None:
-                raise Retryable(f"this member has no {kind} `{name}`")
+                raise Retryable(self._without(calculation.kind, name))
             with tracing.handling(kind, name, calculation.trace):
                 answer = calculation.done(await handler(calculation))
                 stream.check_size(answer)
@@ -458,6 +461,16 @@ class Member:
             log.exception("%s %s failed", kind, name, extra=about)
             return _failed(stream, calculation, error)
         return answer
+
+    def _without(self, kind: Kind, name: str) -> str:
+        """Say that a function is missing, and which there are."""
+        known = sorted(name for other, name in self._handlers if other is kind)
+        named = ", ".join(f"`{name}`" for name in known[:NAMED_MAX]) or "none"
+        more = ", …" if len(known) > NAMED_MAX else ""
+        member_id = self._joined[1] if self._joined is not None else ""
+        return (
+            f"this member has no {kind.name.lower()} `{name}`; member {member_id} has {named}{more}"
+        )
 
 
 def _failed(

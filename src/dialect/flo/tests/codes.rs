@@ -23,6 +23,9 @@ fn rows() -> Vec<Row> {
         ))
     };
     let long = "n".repeat(257);
+    let attributes: Vec<String> = (0..65)
+        .map(|n| format!("{{name: a{n}, from: input.a}}"))
+        .collect();
     let wait = |wait: &str| {
         starting(&format!(
             "{{waitForSignal: {wait}, transitions: {{success: flo.Completed}}}}"
@@ -69,6 +72,8 @@ fn rows() -> Vec<Row> {
         ("E109 a duplicate key in a mapping", run("input: {a: {b: 1, b: 2}}"), &["E109 error start.input.a.b"]),
         ("E109 a duplicate outcome", starting("{run: \"@actions/a\", transitions: {success: flo.Completed, success: flo.Failed}}"), &["E109 error start.transitions.success"]),
         ("E109 a long name", format!("kind: Workflow\nname: {long}\nversion: \"1\"\n{START}"), &["E109 error name"]),
+        ("E109 a long name of a search attribute", with(&format!("searchAttributes: [{{name: {long}, from: input.a}}]")), &["E109 error searchAttributes[0]"]),
+        ("E109 too many search attributes", with(&format!("searchAttributes: [{}]", attributes.join(", "))), &["E109 error searchAttributes"]),
         ("E109 the name of the manager", format!("kind: Workflow\nname: {MANAGER}\nversion: \"1\"\n{START}"), &["E109 error name"]),
         ("E109 another namespace", with("namespace: shop"), &["E109 error namespace"]),
         ("E109 a text that is not a namespace", with("namespace: a/b"), &["E109 error namespace"]),
@@ -161,6 +166,11 @@ fn every_code_of_the_table_has_a_row_and_every_row_is_of_the_table() {
                 .map(|(text, error)| (!text.is_empty()).then(|| (rule.code.to_owned(), error)))
         })
         .flatten()
+        .collect();
+    // E509 is about what is registered, so the service raises it.
+    let listed: BTreeSet<_> = listed
+        .into_iter()
+        .filter(|(code, _)| code != "E509")
         .collect();
     assert_eq!(raised, listed);
     for (what, _, findings) in rows() {

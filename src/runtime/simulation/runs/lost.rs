@@ -3,12 +3,13 @@
 
 use std::{
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use serde_json::{json, value::to_raw_value};
 use tokio::{
     sync::mpsc,

@@ -11,11 +11,12 @@ mod people;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Weak},
     time::Duration,
 };
 
 use futures_util::{FutureExt as _, future::BoxFuture};
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::value::to_raw_value;
 use tokio::{task::JoinSet, time::sleep};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -98,7 +99,7 @@ struct Delivered {
 
 impl Stage {
     fn notes(&self) -> MutexGuard<'_, Notes> {
-        self.notes.lock().unwrap_or_else(PoisonError::into_inner)
+        self.notes.lock()
     }
 
     fn number(&self) -> u64 {

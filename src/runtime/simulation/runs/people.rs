@@ -1,11 +1,9 @@
 //! Those who use runs: clients, and members and workers that cannot be relied on.
 #![cfg(test)]
 
-use std::{
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use tokio::{
     sync::mpsc,
     time::{sleep, timeout},
@@ -364,7 +362,7 @@ impl Person {
     }
 
     async fn serve(mut self, delivery: Delivery, membership: Arc<Mutex<Option<TaskMembership>>>) {
-        let lock = || membership.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = || membership.lock();
         let channels = self.runtime.0.channels.clone();
         let token = channels.token(&delivery);
         let number = self.delivered(&delivery.spec).await;

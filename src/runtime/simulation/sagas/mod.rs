@@ -8,10 +8,11 @@ mod files;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::{
     sync::mpsc,
     task::JoinSet,
@@ -79,7 +80,7 @@ struct Notes {
 
 impl Stage {
     fn notes(&self) -> MutexGuard<'_, Notes> {
-        self.notes.lock().unwrap_or_else(PoisonError::into_inner)
+        self.notes.lock()
     }
 }
 
@@ -324,7 +325,7 @@ impl Person {
     }
 
     async fn serve(mut self, delivery: Delivery, membership: Arc<Mutex<Option<TaskMembership>>>) {
-        let lock = || membership.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = || membership.lock();
         let stage = Arc::clone(&self.stage);
         let world = &stage.world;
         world.boundary("a call is out").await;

@@ -1,10 +1,11 @@
--- A commit, the time of the server, and what was changed from another one up to it: entities that
--- were there before, runs with what they wait for, whether they have ended and who drives them, and
--- what commits say of other things, and which commits those are. Lists that are full are not whole.
--- The commit is the newest one, or one before it if so many positions are more than are read at
--- once.
+-- A commit, the time of the server, when the commit of another position was made, if it is there, and
+-- what was changed from there up to it: entities that were there before, runs with what they wait for,
+-- whether they have ended and who drives them, and what commits say of other things, and which commits
+-- those are. Lists that are full are not whole. The commit is the newest one, or one before it if so
+-- many positions are more than are read at once.
 select h.seq, h.at, h.rev, h.server, h.last,
   (extract(epoch from clock_timestamp()) * 1000000)::bigint as now,
+  (select c.at from "commit" c where c.seq = $1::bigint) as known_at,
   array(
     select en.id from version v join entity en on en.e = v.e
     where v.n > $1::bigint and v.n <= h.seq and v.kind <> 0

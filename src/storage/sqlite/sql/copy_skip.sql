@@ -1,3 +1,8 @@
--- An empty commit far behind the newest one, so that no position after the copy is given twice.
+-- An empty commit far behind the newest one, so that no position after the copy is given twice,
+-- however often it is put back: it has the time in microseconds as its position. A clock that went
+-- back is not relied on.
 insert into "commit"(seq, id, t, at, author)
-select seq + ?1, ?2, t, max(at + 1, ?3), author from "commit" order by seq desc limit 1
+select
+  case when max(seq, ?4) < ?3 then ?3 else max(seq, ?4) + ?1 end,
+  ?2, t, max(at + 1, ?3), author
+from "commit" order by seq desc limit 1

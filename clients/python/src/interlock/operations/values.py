@@ -47,9 +47,16 @@ class UniqueKey(TypedDict):
 
 
 def spec(model: ModelName) -> payloads.ModelSpec:
-    """Write the name and the version of a model."""
-    name, version = model
-    return {"name": name, "version": version}
+    """Write the name and the version of a model.
+
+    Raises:
+        ValueError: it is something else, such as the name alone.
+
+    """
+    match model:
+        case (str(name), int(version)):
+            return {"name": name, "version": version}
+    raise ValueError(f'{model!r} is not a model; write ("name", version), such as ("parcel", 1)')
 
 
 def criterion(condition: Condition) -> payloads.Condition:

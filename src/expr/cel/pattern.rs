@@ -1,11 +1,11 @@
 //! `matches` of CEL. The library compiles a pattern at every call, however large it becomes; here
 //! patterns are kept, have a size, and what they cost is taken from the budget.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use regex::{Regex, RegexBuilder};
 
-use super::Budget;
+use crate::expr::Budget;
 
 /// How many bytes a pattern may have.
 const LENGTH_MAX: usize = 1_000;
@@ -16,12 +16,17 @@ const SIZE_MAX: usize = 1 << 20;
 /// How many patterns are kept.
 const KEPT: usize = 256;
 
-/// What compiling a pattern takes of the budget, and how many bytes of it take as much again for
+/// What a call takes of the budget, what compiling a pattern does, and how many bytes of it take as much again for
 /// each byte of the text.
+const CALLING: usize = 256;
 const COMPILING: usize = 4 << 20;
 const PER_BYTE: usize = 32;
 
-type Cache = quick_cache::sync::Cache<Box<str>, Result<Regex, Box<str>>>;
+/// A pattern that was compiled. Copies of a [`Regex`] would not share the memory that it searches
+/// with.
+type Compiled = Result<Arc<Regex>, Box<str>>;
+
+type Cache = quick_cache::sync::Cache<Box<str>, Compiled>;
 
 static COMPILED: LazyLock<Cache> = LazyLock::new(|| Cache::new(KEPT));
 
@@ -33,7 +38,7 @@ pub(super) fn matches(text: &str, pattern: &str, budget: &Budget) -> Result<bool
     if pattern.len() > LENGTH_MAX {
         return Err(format!("the pattern is longer than {LENGTH_MAX} bytes").into());
     }
-    budget.spend(text.len().saturating_mul(1 + pattern.len() / PER_BYTE));
+    budget.spend(CALLING + text.len().saturating_mul(1 + pattern.len() / PER_BYTE));
     if let Some(known) = COMPILED.get(pattern) {
         return Ok(known?.is_match(text));
     }
@@ -43,9 +48,9 @@ pub(super) fn matches(text: &str, pattern: &str, budget: &Budget) -> Result<bool
     Ok(compiled?.is_match(text))
 }
 
-fn compile(pattern: &str) -> Result<Regex, Box<str>> {
+fn compile(pattern: &str) -> Compiled {
     let compiled = RegexBuilder::new(pattern).size_limit(SIZE_MAX).build();
-    compiled.map_err(|error| {
+    compiled.map(Arc::new).map_err(|error| {
         if matches!(error, regex::Error::CompiledTooBig(_)) {
             "the pattern is too large; repeat fewer classes, or less often".into()
         } else {

@@ -1,4 +1,9 @@
-//! The library that evaluates CEL: one file, because its interface moves from release to release.
+//! The library that evaluates CEL. Nothing else knows it, because its interface moves from release to
+//! release.
+
+mod functions;
+mod meter;
+mod pattern;
 
 use std::{
     collections::HashMap,
@@ -6,16 +11,16 @@ use std::{
     thread,
 };
 
-use ::cel::{Context, Env, ExecutionError, Program, Value, extractors::This, objects::Key};
+use ::cel::{Context, Env, ExecutionError, Value, objects::Key};
 use base64::{Engine as _, prelude::BASE64_STANDARD};
+use quick_cache::Weighter;
 
-use super::{
-    Budget, CelError, pattern, quoted,
-    scan::{self, Replaced},
-};
+use self::meter::Metered;
+use super::{Budget, CelError, quoted, scan};
 
-/// How many compiled texts are kept.
+/// How many compiled texts are kept, about, and how many bytes of them.
 const KEPT: usize = 4_096;
+const KEPT_BYTES: u64 = 64 << 20;
 
 /// The stack for parsing, in bytes: untouched pages take no memory.
 const STACK: usize = 16 << 20;
@@ -29,17 +34,8 @@ const MESSAGE_MAX: usize = 300;
 /// How deep a value may nest.
 const DEPTH_MAX: usize = 128;
 
-/// The functions of our own: those of the library cannot be replaced, nor can they count.
-const OWN: Replaced = Replaced {
-    call: ("matches", "matches_"),
-    element: "element_",
-};
-
-/// What a value without a length takes of the budget.
-const VALUE: usize = 16;
-
 /// The functions and methods that there are. What begins with another sign is an operator.
-const FUNCTIONS: [&str; 25] = [
+const FUNCTIONS: [&str; 24] = [
     "bool",
     "bytes",
     "contains",
@@ -58,8 +54,7 @@ const FUNCTIONS: [&str; 25] = [
     "getMonth",
     "getSeconds",
     "int",
-    OWN.call.1,
-    OWN.element,
+    "matches",
     "size",
     "startsWith",
     "string",
@@ -70,22 +65,30 @@ const FUNCTIONS: [&str; 25] = [
 static ENV: LazyLock<Arc<Env>> =
     LazyLock::new(|| Arc::new(Env::stdlib().with_optional_support(false)));
 
-type Cache = quick_cache::sync::Cache<Box<str>, Arc<Expression>>;
+type Cache = quick_cache::sync::Cache<Box<str>, Arc<Expression>, Bytes>;
 
 /// What was compiled: a text is compiled for the same values a thousand times.
-static COMPILED: LazyLock<Cache> = LazyLock::new(|| Cache::new(KEPT));
+static COMPILED: LazyLock<Cache> = LazyLock::new(|| Cache::with_weighter(KEPT, KEPT_BYTES, Bytes));
 
 /// A compiled text.
 #[derive(Debug)]
 pub(super) struct Expression {
-    program: Program,
+    tree: Metered,
     /// The same with all numbers as doubles, if there is a difference.
-    in_doubles: Option<Program>,
+    in_doubles: Option<Metered>,
     is_deep: bool,
-    has_own: bool,
-    /// How often the text names elements: a value may have as many copies of one before it is
-    /// counted.
-    uses: usize,
+}
+
+/// How many bytes a compiled text takes.
+#[derive(Debug, Clone)]
+struct Bytes;
+
+impl Weighter<Box<str>, Arc<Expression>> for Bytes {
+    fn weight(&self, text: &Box<str>, expression: &Arc<Expression>) -> u64 {
+        let trees = [Some(&expression.tree), expression.in_doubles.as_ref()];
+        let trees: usize = trees.into_iter().flatten().map(Metered::bytes).sum();
+        (text.len() + trees) as u64
+    }
 }
 
 /// A name and its value, as JSON.
@@ -100,21 +103,11 @@ pub(super) fn compile(text: &str) -> Result<Arc<Expression>, CelError> {
     if let Some(known) = COMPILED.get(text) {
         return Ok(known);
     }
-    let (own, has_own) = scan::replaced(text, OWN)?;
-    let program = program(&own)?;
-    for function in program.references().functions() {
-        let is_operator = !function.starts_with(|first: char| first.is_ascii_alphabetic());
-        if !is_operator && !FUNCTIONS.contains(&function) {
-            return Err(CelError::NoFunction(function.to_owned()));
-        }
-    }
-    let doubles = scan::in_doubles(&own)?;
     let found = scan::scan(text)?;
+    let doubles = scan::in_doubles(text)?;
     let expression = Arc::new(Expression {
-        has_own,
-        uses: found.bound.len().max(1),
-        program,
-        in_doubles: doubles.map(|text| self::program(&text)).transpose()?,
+        tree: parsed(text)?,
+        in_doubles: doubles.map(|text| parsed(&text)).transpose()?,
         is_deep: found.depth > SHALLOW,
     });
     COMPILED.insert(text.into(), Arc::clone(&expression));
@@ -122,13 +115,20 @@ pub(super) fn compile(text: &str) -> Result<Arc<Expression>, CelError> {
 }
 
 /// Parses a text, for which the library needs up to 100 KB of stack for each bracket.
-fn program(text: &str) -> Result<Program, CelError> {
+fn parsed(text: &str) -> Result<Metered, CelError> {
     on_large_stack(|| {
-        ENV.compile(text).map_err(|errors| {
+        let program = ENV.compile(text).map_err(|errors| {
             let first = errors.errors.first();
             let message = first.map_or("it cannot be parsed", |first| &first.msg);
             CelError::Syntax(message.chars().take(MESSAGE_MAX).collect())
-        })
+        })?;
+        for function in program.references().functions() {
+            let is_operator = !function.starts_with(|first: char| first.is_ascii_alphabetic());
+            if !is_operator && !FUNCTIONS.contains(&function) {
+                return Err(CelError::NoFunction(function.to_owned()));
+            }
+        }
+        Metered::new(program.expression().clone())
     })
 }
 
@@ -144,7 +144,8 @@ fn on_large_stack<T: Send>(
 }
 
 impl Expression {
-    /// The value, as JSON of so many bytes at most. What patterns cost is taken from the budget.
+    /// The value, as JSON of so many bytes at most. What evaluating it costs is taken from the
+    /// budget.
     pub(super) fn evaluate(
         &self,
         variables: &[Variable<'_>],
@@ -164,13 +165,13 @@ impl Expression {
         max: usize,
         left: &Budget,
     ) -> Result<String, CelError> {
-        let value = match self.execute(&self.program, variables, false, left)? {
+        let value = match execute(&self.tree, variables, false, left)? {
             Ok(value) => value,
             // JSON has one kind of number, CEL three that do not mix: 99.5 times 2 is computed
             // with doubles.
             Err(error) if is_about_kinds(&error) => {
-                let program = self.in_doubles.as_ref().unwrap_or(&self.program);
-                let again = self.execute(program, variables, true, left)?;
+                let tree = self.in_doubles.as_ref().unwrap_or(&self.tree);
+                let again = execute(tree, variables, true, left)?;
                 again.map_err(|_| failed(&error))?
             }
             Err(error) => return Err(failed(&error)),
@@ -182,71 +183,25 @@ impl Expression {
         writing.value(&value, 0)?;
         Ok(writing.text)
     }
-
-    fn execute(
-        &self,
-        program: &Program,
-        variables: &[Variable<'_>],
-        in_doubles: bool,
-        left: &Budget,
-    ) -> Result<Result<Value, ExecutionError>, CelError> {
-        let mut context = Context::with_env(Arc::clone(&ENV));
-        for variable in variables {
-            let json: serde_json::Value = serde_json::from_str(variable.json)
-                .map_err(|error| CelError::Failed(format!("{}: {error}", variable.name)))?;
-            context.add_variable_from_value(variable.name, value(json, in_doubles));
-        }
-        if !self.has_own {
-            return Ok(program.execute(&context));
-        }
-        let uses = self.uses;
-        Ok(left.while_left(|budget| {
-            let counting = Arc::clone(&budget);
-            let matches = move |This(text): This<Arc<String>>, pattern: Arc<String>| {
-                pattern::matches(&text, &pattern, &budget)
-                    .map_err(|error| ExecutionError::function_error(OWN.call.0, error))
-            };
-            let element = move |value: Value| {
-                count(&value, uses, &counting);
-                value
-            };
-            let added = context.add_function(OWN.call.1, matches);
-            match added.and_then(|()| context.add_function(OWN.element, element)) {
-                Ok(()) => program.execute(&context),
-                Err(error) => Err(ExecutionError::function_error(OWN.element, error)),
-            }
-        })?)
-    }
 }
 
-/// Spends the size of a value.
-fn count(value: &Value, uses: usize, budget: &Budget) {
-    let spend = |bytes: usize| budget.spend(bytes.saturating_add(VALUE).saturating_mul(uses));
-    match value {
-        Value::List(items) => {
-            spend(0);
-            items.iter().for_each(|item| count(item, uses, budget));
-        }
-        Value::Map(map) => {
-            spend(0);
-            for (name, item) in map.map.iter() {
-                spend(name.to_string().len());
-                count(item, uses, budget);
-            }
-        }
-        Value::String(text) => spend(text.len()),
-        Value::Bytes(bytes) => spend(bytes.len()),
-        Value::Null
-        | Value::Bool(_)
-        | Value::Int(_)
-        | Value::UInt(_)
-        | Value::Float(_)
-        | Value::Duration(_)
-        | Value::Timestamp(_)
-        | Value::Function(..)
-        | Value::Opaque(_)
-        | Value::Struct(_) => spend(0),
+fn execute(
+    tree: &Metered,
+    variables: &[Variable<'_>],
+    in_doubles: bool,
+    left: &Budget,
+) -> Result<Result<Value, ExecutionError>, CelError> {
+    let costs = tree.spend(variables, left)?;
+    let mut context = Context::with_env(Arc::clone(&ENV));
+    for variable in variables {
+        let json: serde_json::Value = serde_json::from_str(variable.json)
+            .map_err(|error| CelError::Failed(format!("{}: {error}", variable.name)))?;
+        context.add_variable_from_value(variable.name, value(json, in_doubles));
     }
+    Ok(left.while_left(|budget| {
+        functions::add(&mut context, costs, budget)?;
+        Value::resolve(&tree.tree, &context)
+    })?)
 }
 
 const fn is_about_kinds(error: &ExecutionError) -> bool {
