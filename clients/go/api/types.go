@@ -367,6 +367,8 @@ type BundleApplyResponse struct {
 	// The id of the request's event.
 	ID       string   `json:"id"`
 	Machines []string `json:"machines,omitempty"`
+	// What the bundle declared before and no longer declares, if there is any.
+	Removed *BundleApplyResponseRemoved `json:"removed,omitempty"`
 	// Such as `POST /orders/:id`.
 	Routes []string `json:"routes,omitempty"`
 	Sagas  []string `json:"sagas,omitempty"`
@@ -386,6 +388,15 @@ const (
 	// Runs that start from now on follow this document.
 	BundleApplyResponseChangeReplaced BundleApplyResponseChange = "replaced"
 )
+
+// BundleApplyResponseRemoved: What the bundle declared before and no longer declares, if there is any.
+type BundleApplyResponseRemoved struct {
+	Connectors []string `json:"connectors"`
+	Machines   []string `json:"machines"`
+	// Such as `POST /orders/:id`.
+	Routes []string `json:"routes"`
+	Sagas  []string `json:"sagas"`
+}
 
 // Finding: One statement about a document.
 type Finding struct {
@@ -3150,6 +3161,8 @@ type RunDefinitionGetRequest struct {
 
 // RunDefinitionGetResponse: A definition with its document.
 type RunDefinitionGetResponse struct {
+	// Of a saga: the bundle that declares it.
+	Bundle string `json:"bundle,omitempty"`
 	// When the version was created.
 	CreatedAt *time.Time `json:"createdAt,omitempty"`
 	// Lists show the first 1024 bytes.
@@ -3291,6 +3304,8 @@ type RunDefinitionsGetResponsePagination struct {
 
 // RunDefinition: A definition.
 type RunDefinition struct {
+	// Of a saga: the bundle that declares it.
+	Bundle string `json:"bundle,omitempty"`
 	// When the version was created.
 	CreatedAt time.Time `json:"createdAt"`
 	// Lists show the first 1024 bytes.

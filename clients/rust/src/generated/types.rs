@@ -1002,6 +1002,9 @@ pub struct BundleApplyResponse {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub machines: Vec<String>,
+    /// What the bundle declared before and no longer declares, if there is any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub removed: Option<BundleApplyResponseRemoved>,
     /// Such as `POST /orders/:id`.
     #[serde(
         default,
@@ -1035,6 +1038,18 @@ crate::text::text_enum! {
         /// Runs that start from now on follow this document.
         Replaced = "replaced",
     }
+}
+
+/// What the bundle declared before and no longer declares, if there is any.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct BundleApplyResponseRemoved {
+    pub connectors: Vec<String>,
+    pub machines: Vec<String>,
+    /// Such as `POST /orders/:id`.
+    pub routes: Vec<String>,
+    pub sagas: Vec<String>,
 }
 
 /// One statement about a document.
@@ -8365,6 +8380,9 @@ impl RunDefinitionGetRequest {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct RunDefinitionGetResponse {
+    /// Of a saga: the bundle that declares it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bundle: Option<String>,
     /// When the version was created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_at: Option<DateTime<Utc>>,
@@ -8713,6 +8731,9 @@ pub struct RunDefinitionsGetResponsePagination {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct RunDefinition {
+    /// Of a saga: the bundle that declares it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bundle: Option<String>,
     /// When the version was created.
     pub created_at: DateTime<Utc>,
     /// Lists show the first 1024 bytes.

@@ -367,6 +367,14 @@ export interface BundleApplyResponse {
   /** The id of the request's event. */
   id: string;
   machines?: string[];
+  /** What the bundle declared before and no longer declares, if there is any. */
+  removed?: {
+    connectors: string[];
+    machines: string[];
+    /** Such as `POST /orders/:id`. */
+    routes: string[];
+    sagas: string[];
+  };
   /** Such as `POST /orders/:id`. */
   routes?: string[];
   sagas?: string[];
@@ -2877,6 +2885,8 @@ export interface RunCancelResponse {
 
 /** A definition. */
 export interface RunDefinition {
+  /** Of a saga: the bundle that declares it. */
+  bundle?: string;
   /** When the version was created. */
   createdAt: string;
   /** Lists show the first 1024 bytes. */
@@ -2955,6 +2965,8 @@ export interface RunDefinitionGetRequest {
 
 /** A definition with its document. */
 export interface RunDefinitionGetResponse {
+  /** Of a saga: the bundle that declares it. */
+  bundle?: string;
   /** When the version was created. */
   createdAt?: string;
   /** Lists show the first 1024 bytes. */

@@ -421,6 +421,8 @@ class BundleApplyResponse(TypedDict):
     id: str
     """The id of the request's event."""
     machines: list[str]
+    removed: NotRequired[BundleApplyResponseRemoved]
+    """What the bundle declared before and no longer declares, if there is any."""
     routes: list[str]
     """Such as `POST /orders/:id`."""
     sagas: list[str]
@@ -430,6 +432,16 @@ class BundleApplyResponse(TypedDict):
     """Rises by one with each change."""
     warnings: NotRequired[list[str]]
     """What the caller should know, although the request was answered."""
+
+
+class BundleApplyResponseRemoved(TypedDict):
+    """What the bundle declared before and no longer declares, if there is any."""
+
+    connectors: list[str]
+    machines: list[str]
+    routes: list[str]
+    """Such as `POST /orders/:id`."""
+    sagas: list[str]
 
 
 class BundleDeleteRequest(TypedDict):
@@ -3316,6 +3328,8 @@ class RunCancelResponse(TypedDict):
 class RunDefinition(TypedDict):
     """A definition."""
 
+    bundle: NotRequired[str]
+    """Of a saga: the bundle that declares it."""
     createdAt: str
     """When the version was created."""
     description: str
@@ -3402,6 +3416,8 @@ class RunDefinitionGetRequest(TypedDict):
 class RunDefinitionGetResponse(TypedDict):
     """A definition with its document."""
 
+    bundle: NotRequired[str]
+    """Of a saga: the bundle that declares it."""
     createdAt: str
     """When the version was created."""
     description: str

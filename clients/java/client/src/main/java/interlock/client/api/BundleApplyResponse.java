@@ -13,6 +13,7 @@ import org.jspecify.annotations.Nullable;
  * @param change What a creation did.
  * @param findings The warnings.
  * @param id The id of the request's event.
+ * @param removed What the bundle declared before and no longer declares, if there is any.
  * @param routes Such as <code>POST /orders/:id</code>.
  * @param version Rises by one with each change.
  * @param warnings What the caller should know, although the request was answered.
@@ -24,6 +25,7 @@ public record BundleApplyResponse(
         @Nullable List<Finding> findings,
         String id,
         @Nullable List<String> machines,
+        @Nullable Removed removed,
         @Nullable List<String> routes,
         @Nullable List<String> sagas,
         @Nullable Long version,
@@ -50,4 +52,15 @@ public record BundleApplyResponse(
             return value;
         }
     }
+
+    /**
+     * What the bundle declared before and no longer declares, if there is any.
+     *
+     * @param routes Such as <code>POST /orders/:id</code>.
+     */
+    public record Removed(
+            List<String> connectors,
+            List<String> machines,
+            List<String> routes,
+            List<String> sagas) {}
 }

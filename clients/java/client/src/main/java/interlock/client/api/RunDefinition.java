@@ -3,10 +3,12 @@ package interlock.client.api;
 
 import java.time.Instant;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A definition.
  *
+ * @param bundle Of a saga: the bundle that declares it.
  * @param createdAt When the version was created.
  * @param description Lists show the first 1024 bytes.
  * @param enabled Whether the name is enabled; single versions may be disabled all the same.
@@ -15,6 +17,7 @@ import java.util.List;
  * @param versions In the order in which they were created.
  */
 public record RunDefinition(
+        @Nullable String bundle,
         Instant createdAt,
         String description,
         boolean enabled,

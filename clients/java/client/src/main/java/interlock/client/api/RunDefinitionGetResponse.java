@@ -9,6 +9,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * A definition with its document.
  *
+ * @param bundle Of a saga: the bundle that declares it.
  * @param createdAt When the version was created.
  * @param description Lists show the first 1024 bytes.
  * @param digest SHA-256 of the compiled form, in hexadecimal.
@@ -25,6 +26,7 @@ import org.jspecify.annotations.Nullable;
  * @param warnings What the caller should know, although the request was answered.
  */
 public record RunDefinitionGetResponse(
+        @Nullable String bundle,
         @Nullable Instant createdAt,
         @Nullable String description,
         @Nullable String digest,
