@@ -457,7 +457,9 @@ fn with_merged(mut members: Members, merged: Vec<Tree>) -> Members {
     let mut known: HashSet<Box<str>> = members.iter().map(|(key, _)| key.clone()).collect();
     let maps = merged.into_iter().flat_map(|merged| match merged {
         Tree::List(maps) => maps,
-        map => vec![map],
+        map @ (Tree::Map(_) | Tree::Null | Tree::Bool(_) | Tree::Number(_) | Tree::Text(_)) => {
+            vec![map]
+        }
     });
     for map in maps {
         let Tree::Map(added) = map else { continue };

@@ -182,7 +182,7 @@ async fn large_attributes_are_not_kept_and_do_not_hold_up_the_end() {
     document["searchAttributes"] = (0..64).map(attribute).collect();
     let input = json!({"n": 1, "text": "x".repeat(1_000_000)});
     let ended = flow.run(document, input).await;
-    assert_eq!(ended.status(), "completed");
+    assert_eq!(ended.status(), "completed", "{}", ended.run["error"]);
     assert_eq!(ended.run["searchAttributes"]["a63"], Value::Null);
     let message = ended.run["error"]["message"].as_str().expect("a text");
     let expected = "the search attribute \"a0\" has ";

@@ -185,13 +185,15 @@ async fn commands_send_the_token_of_the_settings() {
     let file = server.folder().join("token");
     std::fs::write(&file, format!("{token}\n")).expect("writes");
     let file = file.to_str().expect("UTF-8").to_owned();
+    let folder = server.folder();
+    let folder = folder.to_str().expect("UTF-8").to_owned();
     let wrong = ["members", "--metadata", "authorization=Bearer wrong"];
     for (name, value, line, expected) in [
         ("INTERLOCK_TOKEN", &token, &["members"][..], Some(0)),
         ("INTERLOCK_TOKEN_FILE", &file, &["members"], Some(0)),
         // What the command itself is given takes precedence.
         ("INTERLOCK_TOKEN", &token, &wrong, Some(1)),
-        ("HOME", &file, &["members"], Some(1)),
+        ("HOME", &folder, &["members"], Some(1)),
     ] {
         let settings = [("CYODA_GRPC_PORT", &*port), (name, &**value)];
         let output = command(&server.folder(), &settings).args(line).output();

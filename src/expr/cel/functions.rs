@@ -46,10 +46,10 @@ pub(super) fn add(
 fn member(wanted: Value, within: Value) -> Result<bool, ExecutionError> {
     match (within, wanted) {
         (Value::List(items), wanted) => Ok(items.contains(&wanted)),
-        (Value::Map(map), Value::String(name)) => Ok(has(&map, name.into())),
-        (Value::Map(map), Value::Int(number)) => Ok(has(&map, number.into())),
-        (Value::Map(map), Value::UInt(number)) => Ok(has(&map, number.into())),
-        (Value::Map(map), Value::Bool(truth)) => Ok(has(&map, truth.into())),
+        (Value::Map(map), Value::String(name)) => Ok(has(&map, &name.into())),
+        (Value::Map(map), Value::Int(number)) => Ok(has(&map, &number.into())),
+        (Value::Map(map), Value::UInt(number)) => Ok(has(&map, &number.into())),
+        (Value::Map(map), Value::Bool(truth)) => Ok(has(&map, &truth.into())),
         (Value::Map(map), Value::Float(number)) => {
             let mut keys = map.map.keys();
             Ok(keys.any(|key| match key {
@@ -65,6 +65,6 @@ fn member(wanted: Value, within: Value) -> Result<bool, ExecutionError> {
     }
 }
 
-fn has(map: &Map, key: Key) -> bool {
-    map.get(&key).is_some()
+fn has(map: &Map, key: &Key) -> bool {
+    map.get(key).is_some()
 }

@@ -171,10 +171,12 @@ impl Costs {
         let Some(cost) = cost else {
             return;
         };
-        let rounds = match list {
-            Value::List(items) => items.len(),
-            Value::Map(map) => map.map.len(),
-            _ => 0,
+        let rounds = if let Value::List(items) = list {
+            items.len()
+        } else if let Value::Map(map) = list {
+            map.map.len()
+        } else {
+            0
         };
         let outer = outer.iter().zip(&cost.outer);
         let each = outer.fold(cost.each, |sum, (element, copies)| {
@@ -387,12 +389,17 @@ fn chain(node: &IdedExpr) -> Option<(Box<str>, Vec<Segment>)> {
             let [of, index] = &*call.args else {
                 return None;
             };
-            let segment = match &index.expr {
-                Expr::Literal(LiteralValue::Int(at)) => {
-                    Segment::Element(usize::try_from(*at.inner()).ok()?)
-                }
-                Expr::Literal(LiteralValue::String(name)) => Segment::Field(name.inner().into()),
-                _ => return None,
+            let Expr::Literal(literal) = &index.expr else {
+                return None;
+            };
+            let segment = match literal {
+                LiteralValue::Int(at) => Segment::Element(usize::try_from(*at.inner()).ok()?),
+                LiteralValue::String(name) => Segment::Field(name.inner().into()),
+                LiteralValue::Boolean(_)
+                | LiteralValue::Bytes(_)
+                | LiteralValue::Double(_)
+                | LiteralValue::Null
+                | LiteralValue::UInt(_) => return None,
             };
             let (root, mut members) = chain(of)?;
             members.push(segment);

@@ -93,7 +93,7 @@ fn search_attributes_that_are_too_large_are_null_and_the_run_ends_and_says_so() 
         let mut driven = Driven::of(program, input);
         driven.play(&[Do::Answer("success", "{}")]);
         assert_eq!(driven.run.status, Status::Completed);
-        let of_value = |(_, value): &(Name, Box<str>)| (&**value != "null").then(|| value.len());
+        let of_value = |(_, value): &(Name, Box<str>)| (&**value != "null").then_some(value.len());
         let kept: Vec<usize> = driven.run.attributes.iter().filter_map(of_value).collect();
         let error = driven.run.error.map(|error| error.message);
         (kept, error.unwrap_or_default().to_string())

@@ -60,7 +60,7 @@ impl Runtime {
                 Ok(0) => {}
                 Ok(runs) => info!(runs, "runs of a process that is gone were taken over"),
                 Err(failure) => {
-                    warn!(failure = %failure.in_full(), "the runs in progress could not be read; retrying")
+                    warn!(failure = %failure.in_full(), "the runs in progress could not be read; retrying");
                 }
             }
         }
@@ -85,7 +85,7 @@ impl Runtime {
                     // Another process was faster.
                     Err(failure) if failure.code() == Code::Conflict => {}
                     Err(failure) => {
-                        warn!(failure = %failure.in_full(), run.id = %run, "a run could not be resumed")
+                        warn!(failure = %failure.in_full(), run.id = %run, "a run could not be resumed");
                     }
                 }
             }
