@@ -204,9 +204,12 @@ async fn lose(is_restarted: bool) {
     })
     .await;
     let newest = primary.execute("select max(seq) from \"commit\"");
-    relay.set(Passage::Silent);
     if is_restarted {
+        // A connection that says nothing would hold up the end of the primary.
+        relay.set(Passage::Cut);
         primary.restart();
+    } else {
+        relay.set(Passage::Silent);
     }
     let change =
         |n: i32| json!({"dataFormat": "JSON", "payload": {"entityId": kept, "data": {"n": n}}});

@@ -172,7 +172,7 @@ async fn a_refused_token_request_is_counted_and_logged_with_the_client_that_is_k
 async fn listening_on_all_addresses_without_tls_is_warned_of() {
     let is_warned = |server: &Server| server.logged().contains("without TLS");
     assert!(is_warned(&server()));
-    // Whoever names the address has decided.
+    // Who names the address has decided.
     let named = [SETTINGS, &[("INTERLOCK_BIND_ADDRESS", "127.0.0.1")]].concat();
     assert!(!is_warned(&Server::with(&named)));
 }

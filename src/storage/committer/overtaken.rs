@@ -41,7 +41,7 @@ impl Committer {
             return Ok(());
         }
         self.land().await;
-        let always = "another process is said to have been first, each time anew";
+        let always = "other processes were reported to be first each time";
         let failure = Failure::new(Cause::Away, always);
         let _ = self.recover(&[], None, &failure, &mut |_| {}).await;
         Err(Error::Unavailable)
