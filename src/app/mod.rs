@@ -150,9 +150,7 @@ pub async fn run(config: Config, telemetry: Telemetry) -> Result<(), Error> {
         .await
         .is_err()
     {
-        error!(
-            "what writes to the database has failed, so no more writes are accepted; restart the service"
-        );
+        error!("the database writer has failed, so writes are refused; restart the service");
     }
     let outcome = flatten(served.await);
     info!("stopped");

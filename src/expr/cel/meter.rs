@@ -8,7 +8,8 @@
 use ::cel::{
     IdedExpr, Value,
     common::ast::{
-        CallExpr, ComprehensionExpr, EntryExpr, Expr, ListExpr, LiteralValue, operators,
+        CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedEntryExpr, ListExpr, LiteralValue,
+        operators,
     },
     objects::Key,
 };
@@ -116,7 +117,7 @@ impl Metered {
         })
     }
 
-    /// What it takes in memory, in bytes.
+    /// What it takes in memory, in bytes, about: each node has names and lists of its own.
     pub(super) const fn bytes(&self) -> usize {
         self.nodes * 2 * size_of::<IdedExpr>()
     }
@@ -299,11 +300,7 @@ impl Walker {
         Ok(())
     }
 
-    fn entries(
-        &mut self,
-        entries: &mut [::cel::common::ast::IdedEntryExpr],
-        copies: usize,
-    ) -> Result<(), CelError> {
+    fn entries(&mut self, entries: &mut [IdedEntryExpr], copies: usize) -> Result<(), CelError> {
         for entry in entries {
             match &mut entry.expr {
                 EntryExpr::StructField(field) => self.visit(&mut field.value, copies)?,

@@ -101,7 +101,7 @@ impl Runtime {
             let ticked = match ticked.await {
                 // It stays where it is in the registry, and the others are ticked all the same.
                 Err(failure) if tick::is_internal(&failure) && !cancel.is_cancelled() => {
-                    warn!(?failure, %tenant, manager = name, "a manager could not be ticked");
+                    warn!(failure = %failure.in_full(), %tenant, manager = name, "a manager could not be ticked");
                     failed.get_or_insert(failure);
                     Some((None, None))
                 }
@@ -182,7 +182,7 @@ impl Runtime {
                 (status, was_processed.then_some(outcome))
             })),
             Err(failure) if tick::is_of_one(&failure) && !by.cancel.is_cancelled() => {
-                warn!(?failure, %tenant, manager = name, "a manager could not be ticked");
+                warn!(failure = %failure.in_full(), %tenant, manager = name, "a manager could not be ticked");
                 let code = failure.code().as_str();
                 outcome.error = Some(format!("{code}: {}", failure.message()));
                 Ok(Some((None, processes.then_some(outcome))))

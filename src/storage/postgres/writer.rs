@@ -60,7 +60,7 @@ pub(super) async fn append_empty_link(
             return Ok(());
         }
     }
-    let never = "other processes were always first, so nothing is known of what is on its way";
+    let never = "other processes were always first, so it is not known which commits were stored";
     Err(Failure::new(Cause::Away, never))
 }
 
