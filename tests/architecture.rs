@@ -33,7 +33,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("outgoing",  &[]),
     ("auth",      &["clock", "entity", "error", "id", "outgoing", "telemetry"]),
     ("connector", &["entity", "expr", "id", "json", "outgoing", "telemetry"]),
-    ("registry",  &["auth", "clock", "connector", "dialect", "entity", "error", "expr", "id", "program", "storage"]),
+    ("registry",  &["auth", "clock", "connector", "dialect", "entity", "error", "expr", "id", "program", "storage", "workflow"]),
     ("compute",   &["dispatch", "clock", "entity", "error", "id", "program", "telemetry"]),
     ("cluster",   &["dispatch", "clock", "compute", "entity", "id", "storage", "telemetry"]),
     ("wasm",      &["clock", "dialect", "entity", "expr", "id", "pool", "program"]),

@@ -99,6 +99,8 @@ struct Fault {
 #[serde(rename_all = "camelCase")]
 struct Listed {
     name: String,
+    #[serde(default)]
+    bundle: String,
     version: String,
     enabled: bool,
     created_at: String,
@@ -161,7 +163,7 @@ async fn list(service: Service<'_>) -> Result<(), Error> {
     let request = |object| service.in_namespace(object).text("kind", "saga");
     let items = service.items("RunDefinitionsGet", usize::MAX, request);
     let items = items.await?;
-    let mut table = Table::new(["SAGA", "VERSION", "ENABLED", "APPLIED"]);
+    let mut table = Table::new(["SAGA", "BUNDLE", "VERSION", "ENABLED", "APPLIED"]);
     for item in &items {
         if service.is_json() {
             show!("{item}");
@@ -171,6 +173,7 @@ async fn list(service: Service<'_>) -> Result<(), Error> {
         let enabled = if listed.enabled { "yes" } else { "no" };
         table.row([
             listed.name,
+            listed.bundle,
             listed.version,
             enabled.to_owned(),
             listed.created_at,

@@ -22,9 +22,12 @@ mod scan;
 mod schema;
 mod words;
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    iter,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use list::List;
@@ -332,24 +335,22 @@ impl Condition {
         }
     }
 
-    /// The unknown parts.
-    pub fn unknowns(&self) -> Vec<&str> {
+    /// The functions in it, in reading order.
+    pub fn functions(&self) -> Vec<&Function> {
         match self {
             Self::Leaf(_) => Vec::new(),
             Self::Function(function) => {
-                let within = function
-                    .quick_exit
-                    .as_ref()
-                    .map_or_else(Vec::new, Self::unknowns);
-                function
-                    .unknown
-                    .as_deref()
-                    .into_iter()
-                    .chain(within)
-                    .collect()
+                let within = function.quick_exit.iter().flat_map(Self::functions);
+                iter::once(&**function).chain(within).collect()
             }
-            Self::Group { children, .. } => children.iter().flat_map(Self::unknowns).collect(),
+            Self::Group { children, .. } => children.iter().flat_map(Self::functions).collect(),
         }
+    }
+
+    /// The unknown parts.
+    pub fn unknowns(&self) -> impl Iterator<Item = &str> {
+        let functions = self.functions().into_iter();
+        functions.filter_map(|function| function.unknown.as_deref())
     }
 
     /// The function of that number.

@@ -16,6 +16,7 @@ use super::{
 use crate::condition::Condition;
 use crate::dispatch::{Given, RetryPolicy};
 use crate::entity::Json;
+use crate::expr;
 
 pub(super) fn build(
     json: WorkflowJson,
@@ -50,7 +51,7 @@ pub(super) fn build(
         name: machine.name,
         namespace: machine.namespace,
     });
-    Ok(Workflow {
+    let workflow = Workflow {
         name: json.name.as_ref().into(),
         initial: json.initial_state.as_ref().into(),
         weight: weight(criterion.as_ref(), &states),
@@ -61,7 +62,25 @@ pub(super) fn build(
             body: Json::trusted(body),
             hash,
         },
-    })
+    };
+    // One that was accepted before is refused by the events that meet it.
+    if workflow.machine.is_some() && !problems.is_stored {
+        check_guards(&workflow, problems);
+    }
+    Ok(workflow)
+}
+
+/// Checks the guards of the state machine that a workflow is made from.
+fn check_guards(workflow: &Workflow, problems: &mut Problems) {
+    for (place, criterion) in workflow.criteria() {
+        let functions = criterion.functions().into_iter();
+        for function in functions.filter(|function| function.name.as_str() == MachineName::GUARD) {
+            let guard = function.call.context.as_deref().unwrap_or_default();
+            if let Err(error) = expr::check_condition(guard) {
+                problems.add(&place, format!("the guard in `context`: {error}"));
+            }
+        }
+    }
 }
 
 fn build_state(

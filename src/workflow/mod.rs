@@ -53,6 +53,11 @@ pub struct MachineName {
     pub namespace: Arc<str>,
 }
 
+impl MachineName {
+    /// The name of the criteria that are guards of the machine: expressions in CEL.
+    pub const GUARD: &str = "cel";
+}
+
 /// A workflow as it is stored and exported.
 #[derive(Debug, Clone)]
 pub struct Definition {

@@ -51,7 +51,7 @@ impl Workflow {
     }
 
     /// The criteria and what each of them guards.
-    fn criteria(&self) -> impl Iterator<Item = (Location, &Condition)> {
+    pub(super) fn criteria(&self) -> impl Iterator<Item = (Location, &Condition)> {
         let place = Location::workflow(self.name.as_str());
         let own = self.criterion.iter().map({
             let place = place.clone();

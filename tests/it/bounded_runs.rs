@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::support::{
-    Connection, Server, code,
+    Connection, Server, between_looks, code,
     flow::{Flow, workflow},
 };
 
@@ -274,7 +274,7 @@ saga "mixed" {
         if items.as_array().expect("a list").len() == count {
             return items;
         }
-        tokio::task::yield_now().await;
+        between_looks().await;
     };
     let out = listed(1).await[0].clone();
     assert_eq!(

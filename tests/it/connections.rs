@@ -21,7 +21,8 @@ use tokio::{
 use tokio_stream::wrappers::ReceiverStream;
 
 use crate::support::{
-    Member, PATIENCE, Rest, Server, create, get, locked_model, new_entity, payload_of, request,
+    Member, PATIENCE, Rest, Server, between_looks, create, get, locked_model, new_entity,
+    payload_of, request,
 };
 
 /// Limits that a test can wait for.
@@ -349,7 +350,7 @@ async fn one_address_has_only_its_share_and_open_requests_are_not_cut() {
     let rest = server.rest();
     let wait = async {
         while rest.try_get("/api/account").await.is_none() {
-            tokio::task::yield_now().await;
+            between_looks().await;
         }
     };
     timeout(PATIENCE, wait)

@@ -8,8 +8,8 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::support::{
-    Connection, Member, Reply, Server, governed_model, locked_model, new_entity, processed_by,
-    request, state, sync_processor,
+    Connection, Member, Reply, Server, between_looks, governed_model, locked_model, new_entity,
+    processed_by, request, state, sync_processor,
 };
 
 const CYCLES: usize = 20;
@@ -102,7 +102,7 @@ async fn every_acknowledged_write_survives_kill_nine_whole() {
             .collect();
         // Until some have been written in this cycle, then without a warning.
         while acknowledged.lock().expect("no panic").len() < before + 20 + cycle * 7 {
-            tokio::task::yield_now().await;
+            between_looks().await;
         }
         server.kill();
         for writer in writers {

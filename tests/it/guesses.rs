@@ -14,7 +14,7 @@ use tokio::{
     net::TcpSocket,
 };
 
-use crate::support::{Rest, Server, iam};
+use crate::support::{Rest, Server, between_looks, iam};
 
 /// How long a client waits for a token beside others who guess. They share the processors, which
 /// checking a secret keeps busy, and tests are not built for speed.
@@ -112,7 +112,7 @@ async fn unknown_names_and_wrong_secrets_do_not_keep_clients_from_tokens() {
         })
         .collect();
     while asked.load(Ordering::Relaxed) < 20 {
-        tokio::task::yield_now().await;
+        between_looks().await;
     }
     // One that has not asked before, and then one that has.
     for n in 0..5 {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::support::{
     Connection, PATIENCE, Rest, Server,
     batch::{manager, of_items, put_manager, tick, waits_for_a_signal},
-    code,
+    between_looks, code,
     outside::{Behaviour, Outside},
     wait::{until, until_removed},
 };
@@ -60,7 +60,7 @@ async fn until_measured(server: &Server, name: &str, is: impl Fn(u64) -> bool) {
             return;
         }
         assert!(begun.elapsed() < PATIENCE, "{name} is {value:?}");
-        tokio::task::yield_now().await;
+        between_looks().await;
     }
 }
 

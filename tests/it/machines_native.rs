@@ -413,6 +413,22 @@ async fn a_workflow_that_was_changed_by_hand_is_the_machine_again_with_the_next_
 }
 
 #[tokio::test]
+async fn an_imported_guard_that_no_event_could_evaluate_is_refused() {
+    let (desk, model) = Desk::with_documents().await;
+    let mut workflow = desk.workflows(&model).await[0].clone();
+    let guard = &mut workflow["states"]["open"]["transitions"][0]["criterion"]["function"];
+    guard["config"]["context"] = json!("input.score >=");
+    let import = json!({"model": model, "workflows": [workflow]});
+    let refused = desk
+        .connection
+        .call("EntityWorkflowImportRequest", import)
+        .await;
+    let message = refused["error"]["message"].as_str().unwrap_or_default();
+    let expected = "workflow \"review\", state \"open\", transition \"approve\": the guard";
+    assert!(message.contains(expected), "{refused}");
+}
+
+#[tokio::test]
 async fn an_action_on_entities_is_part_of_the_commit() {
     let (desk, model) = Desk::with_documents().await;
     let notes = locked_model(&desk.connection, "notes", json!({"text": "x"})).await;

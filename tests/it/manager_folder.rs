@@ -14,8 +14,8 @@ use sha2::{Digest as _, Sha256};
 use tokio::time::timeout;
 
 use crate::support::{
-    Connection, Member, Reply, Server, code, create, governed_model, new_entity, processed_by,
-    sync_processor,
+    Connection, Member, Reply, Server, between_looks, code, create, governed_model, new_entity,
+    processed_by, sync_processor,
 };
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -673,7 +673,7 @@ async fn managers_that_people_put_into_a_folder_are_ticked_on_schedule() {
         save(&path, &of_items("a", &items(1)));
         let look = async {
             while named(&read(&path)).is_empty() {
-                tokio::task::yield_now().await;
+                between_looks().await;
             }
         };
         timeout(PATIENCE, look).await.expect("it is started");

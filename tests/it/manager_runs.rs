@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use crate::support::{
     Connection, PATIENCE, Server,
     batch::{manager, of_items, put_manager, tick, waits_for_a_signal},
-    code, create, governed_model, payload_of, processed_by, request,
+    between_looks, code, create, governed_model, payload_of, processed_by, request,
 };
 
 /// The code under which the service ticks managers.
@@ -360,7 +360,7 @@ async fn a_tick_that_a_crash_interrupts_is_resumed_and_starts_nothing_twice() {
         .await;
     let begun = async {
         while work_of(&connection, &names[3..4]).await.is_empty() {
-            tokio::task::yield_now().await;
+            between_looks().await;
         }
     };
     timeout(PATIENCE, begun).await.expect("it begins");
@@ -446,7 +446,7 @@ async fn steps_schedules_and_transitions_start_ticks() {
             if runs["items"].as_array().map(Vec::len) > before {
                 return;
             }
-            tokio::task::yield_now().await;
+            between_looks().await;
         }
     };
     timeout(PATIENCE, fires).await.expect("it fires");
@@ -463,7 +463,7 @@ async fn steps_schedules_and_transitions_start_ticks() {
             if runs["items"][0]["status"] == "completed" {
                 return runs["items"][0]["startedBy"].clone();
             }
-            tokio::task::yield_now().await;
+            between_looks().await;
         }
     };
     let by = timeout(PATIENCE, ended).await.expect("it ends");

@@ -13,7 +13,7 @@ use crate::support::{
         FILE, MANAGER, REGISTRY, file, manager, of_items, put, put_manager, statuses, tick,
         waits_for_a_signal,
     },
-    code, payload_of, request,
+    between_looks, code, payload_of, request,
 };
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -554,7 +554,7 @@ async fn managers_are_ticked_on_schedule_also_after_a_restart() {
                 if work.is_string() {
                     return work;
                 }
-                tokio::task::yield_now().await;
+                between_looks().await;
             }
         };
         timeout(PATIENCE, look).await.expect("it is started")
@@ -568,7 +568,7 @@ async fn managers_are_ticked_on_schedule_also_after_a_restart() {
     signal(&connection, &run).await;
     let look = async {
         while manager(&connection, "a.json").await["status"] != "done" {
-            tokio::task::yield_now().await;
+            between_looks().await;
         }
     };
     timeout(PATIENCE, look).await.expect("it is done");
@@ -583,7 +583,7 @@ async fn managers_are_ticked_on_schedule_also_after_a_restart() {
             if now["content"]["workers"][0]["items"][0]["workflow_id"].is_string() {
                 return;
             }
-            tokio::task::yield_now().await;
+            between_looks().await;
         }
     };
     timeout(PATIENCE, look).await.expect("it is ticked");

@@ -5,8 +5,8 @@ use serde_json::json;
 use tonic::Code;
 
 use crate::support::{
-    Connection, Member, Reply, Server, code, create, governed_model, payload_of, processed_by,
-    request, sync_processor,
+    Connection, Member, Reply, Server, between_looks, code, create, governed_model, payload_of,
+    processed_by, request, sync_processor,
 };
 
 #[tokio::test]
@@ -397,6 +397,6 @@ async fn members_are_listed_to_their_own_tenant() {
     serving.abort();
     second.connection.abort();
     while asked(&connection).await.len() > 1 {
-        tokio::task::yield_now().await;
+        between_looks().await;
     }
 }

@@ -4,7 +4,8 @@
 use serde_json::json;
 
 use crate::support::{
-    Member, Rest, Server, code, create, governed_model, new_entity, processed_by, sync_processor,
+    Member, Rest, Server, between_looks, code, create, governed_model, new_entity, processed_by,
+    sync_processor,
 };
 
 fn admin(server: &Server) -> Rest {
@@ -52,7 +53,7 @@ async fn the_log_level_changes_while_the_process_runs() {
         log.iter().filter(reported).count()
     };
     while changes() < 1 {
-        tokio::task::yield_now().await;
+        between_looks().await;
     }
     assert_eq!(changes(), 1, "only where it is logged");
     for body in ["", "{}", r#"{"level":"loud"}"#, r#"{"level":1}"#, "[]"] {

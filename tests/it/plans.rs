@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::support::{
-    PATIENCE,
+    PATIENCE, between_looks,
     flow::{Ended, Flow, workflow},
 };
 
@@ -522,7 +522,7 @@ async fn a_tracked_attempt_waits_for_its_outcome() {
                         .ok("TaskCompleteRequest", complete.clone())
                         .await;
                 }
-                tokio::task::yield_now().await;
+                between_looks().await;
             }
         };
         let completed = tokio::time::timeout(PATIENCE, complete)

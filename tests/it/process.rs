@@ -12,7 +12,7 @@ use std::{
 use serde_json::{Value, json};
 use tokio_stream::StreamExt as _;
 
-use crate::support::{Rest, Server, command, token::KEY};
+use crate::support::{Rest, Server, between_looks, command, token::KEY};
 
 fn run(
     folder: &Path,
@@ -584,7 +584,7 @@ fn a_second_signal_stops_at_once() {
             .iter()
             .any(|line| line.contains("stopping"))
         {
-            tokio::task::yield_now().await;
+            between_looks().await;
         }
         let begun = Instant::now();
         server.signal("-INT");

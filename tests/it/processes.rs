@@ -9,8 +9,8 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use interlock::event::{Event, EventType};
 
 use crate::support::{
-    Connection, Server, backend, code, create, database::Database, get, iam, locked_model,
-    new_entity, payload_of, request, state,
+    Connection, Server, backend, between_looks, code, create, database::Database, get, iam,
+    locked_model, new_entity, payload_of, request, state,
 };
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -295,7 +295,7 @@ async fn a_run_is_read_signalled_and_awaited_at_every_process() {
         let id = json!({"runId": started["runId"]});
         let waits = async {
             while third.ok("RunGetRequest", id.clone()).await["run"]["status"] != "waiting" {
-                tokio::task::yield_now().await;
+                between_looks().await;
             }
         };
         tokio::time::timeout(PATIENCE, waits)

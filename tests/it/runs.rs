@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use crate::support::{
-    Connection, Server, code, create, governed_model, locked_model, new_entity, payload_of,
-    processed_by, request,
+    Connection, Server, between_looks, code, create, governed_model, locked_model, new_entity,
+    payload_of, processed_by, request,
 };
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -43,7 +43,7 @@ async fn waits(connection: &Connection, id: &str) -> Value {
             if run["status"] == "waiting" {
                 return run;
             }
-            tokio::task::yield_now().await;
+            between_looks().await;
         }
     };
     timeout(PATIENCE, look).await.expect("it waits")

@@ -6,7 +6,7 @@ use std::{process::Command, time::Instant};
 use serde_json::{Value, json};
 
 use crate::support::{
-    PATIENCE, Rest, Server,
+    PATIENCE, Rest, Server, between_looks,
     outside::{Behaviour, Outside},
     wait::found,
 };
@@ -281,7 +281,7 @@ async fn compensations_are_counted_by_their_result() {
         let begun = Instant::now();
         while measured(&server, &name).await != Some(1) {
             assert!(begun.elapsed() < PATIENCE, "{name}");
-            tokio::task::yield_now().await;
+            between_looks().await;
         }
     }
 }

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use tonic::Code;
 
 use crate::support::{
-    Connection, Member, Reply, Server, client, code, create, get, governed_model, locked_model,
-    new_entity, payload_of, processed_by, request, sync_processor,
+    Connection, Member, Reply, Server, between_looks, client, code, create, get, governed_model,
+    locked_model, new_entity, payload_of, processed_by, request, sync_processor,
 };
 
 fn everything() -> Value {
@@ -554,7 +554,7 @@ async fn a_reader_that_does_not_read_is_disconnected_and_others_are_not_held_up(
         {
             break;
         }
-        tokio::task::yield_now().await;
+        between_looks().await;
     }
     let status = loop {
         match lazy.message().await {

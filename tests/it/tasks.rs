@@ -6,7 +6,7 @@ use interlock::event::{Event, EventType};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::support::{Connection, Member, Reply, Server, code, payload_of, request};
+use crate::support::{Connection, Member, Reply, Server, between_looks, code, payload_of, request};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -53,7 +53,7 @@ async fn history(connection: &Connection, run: &str, until: &str) -> Vec<(String
             if events.iter().any(|(kind, _)| kind == until) {
                 return events;
             }
-            tokio::task::yield_now().await;
+            between_looks().await;
         }
     };
     timeout(PATIENCE, read).await.expect("it is recorded")
@@ -467,7 +467,7 @@ async fn higher_priorities_are_taken_first_and_equal_ones_in_order() {
     let waiting = async {
         let named = json!({"name": "charge"});
         while connection.ok("ActionGetRequest", named.clone()).await["pending"] != 5 {
-            tokio::task::yield_now().await;
+            between_looks().await;
         }
     };
     timeout(PATIENCE, waiting).await.expect("they wait");
@@ -578,7 +578,7 @@ async fn a_touch_extends_a_lease_over_a_crash() {
             if at("until") - at("ends") > -400_000_000 {
                 return;
             }
-            tokio::task::yield_now().await;
+            between_looks().await;
         }
     };
     timeout(PATIENCE, stored)
@@ -662,7 +662,7 @@ async fn a_crash_does_not_cut_the_pause_before_a_delivery() {
     register(&connection, "w2").await;
     let sent = async {
         while shown(&connection, &task).await["attempt"] != 1 {
-            tokio::task::yield_now().await;
+            between_looks().await;
         }
     };
     timeout(PATIENCE, sent).await.expect("it is there again");

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use crate::support::{
-    Connection, Server, create, get, governed_model, locked_model, new_entity, state,
+    Connection, Server, between_looks, create, get, governed_model, locked_model, new_entity, state,
 };
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -72,7 +72,7 @@ async fn comes_to(connection: &Connection, id: &Value, status: &str) -> Value {
             if run["status"] == status {
                 return run;
             }
-            tokio::task::yield_now().await;
+            between_looks().await;
         }
     };
     timeout(PATIENCE, look).await.expect("that status")
@@ -293,7 +293,7 @@ async fn timers_take_transitions_that_start_and_signal_runs() {
             if let [run] = &runs_of(&connection, &id).await[..] {
                 return run["runId"].clone();
             }
-            tokio::task::yield_now().await;
+            between_looks().await;
         }
     };
     let run = timeout(PATIENCE, started).await.expect("a run");

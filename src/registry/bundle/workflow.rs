@@ -5,14 +5,12 @@ use serde_json::{Map, Value, json};
 use super::{Machine, MachineEvent, MachineState};
 use crate::expr::Template;
 use crate::id::ModelKey;
+use crate::workflow::MachineName;
 
 /// The version of a model of which none is named.
 const VERSION: i32 = 1;
 
 impl Machine {
-    /// The name of the criteria that are guards: expressions in CEL.
-    pub const GUARD: &str = "cel";
-
     /// How the tag begins of the processors that are actions; the connector follows.
     pub const TAG: &str = "connector:";
 
@@ -47,7 +45,7 @@ fn transition(event: &MachineEvent) -> Value {
     let mut json = json!({"name": event.name, "next": event.to, "manual": true});
     if let Some(guard) = &event.guard {
         let config = json!({"attachEntity": false, "context": guard});
-        let function = json!({"name": Machine::GUARD, "config": config});
+        let function = json!({"name": MachineName::GUARD, "config": config});
         json["criterion"] = json!({"type": "function", "function": function});
     }
     if let Some(action) = &event.action {

@@ -1,15 +1,19 @@
 // Models, their entities, and the life of one entity.
 
-import { ask, askAll, parsed } from "./service.js";
+import { ask, askAll, namespace, parsed } from "./service.js";
 import { diagram } from "./diagram.js";
 import { badge, choice, excerpt, facts, folded, form, h, input, json, link, pages, section, table, time } from "./element.js";
 import { modelTable, models } from "./overview.js";
 import { act, go } from "./page.js";
+import { RUN_COLUMNS, runRows } from "./runs.js";
 
 const PAGE_SIZE = 50;
 
 // How many changes of an entity are shown.
 const CHANGES_SHOWN = 100;
+
+// How many runs of an entity are shown.
+const RUNS_SHOWN = 20;
 
 const OPERATORS = ["EQUALS", "NOT_EQUAL", "CONTAINS", "STARTS_WITH", "GREATER_THAN", "GREATER_OR_EQUAL", "LESS_THAN", "LESS_OR_EQUAL", "IS_NULL", "NOT_NULL"];
 
@@ -137,11 +141,12 @@ async function governing({ modelKey }, { runs = [] }) {
 }
 
 export async function entity([entityId], query) {
-  const [{ payload }, explained, changes, audit] = await Promise.all([
+  const [{ payload }, explained, changes, audit, runs] = await Promise.all([
     ask("EntityGetRequest", { entityId }),
     ask("WorkflowExplainRequest", { entityId }),
     askAll("EntityChangesMetadataGetRequest", { entityId }),
     ask("EntityAuditGetRequest", { entityId, eventTypes: ["StateMachine"], limit: 50, cursor: query.events }),
+    ask("RunsGetRequest", { entityId, limit: RUNS_SHOWN, namespace: namespace.get() }),
   ]);
   const { meta, data } = payload;
   const workflow = await governing(meta, explained);
@@ -156,6 +161,12 @@ export async function entity([entityId], query) {
     ]),
     json(data),
     section("Transitions", workflow && picture(workflow, [], meta.state), ways(entityId, explained)),
+    runs.items.length > 0 &&
+      section(
+        "Runs",
+        table(RUN_COLUMNS, runRows(runs.items)),
+        runs.pagination.hasNext && h("p", { class: "faint" }, `The newest ${RUNS_SHOWN} are shown; the API lists more.`),
+      ),
     section(
       "Workflow events",
       table(

@@ -72,7 +72,7 @@ pub(in crate::runtime) fn machine_called<'a>(
     call: &Dispatch,
 ) -> Option<&'a MachineName> {
     let is_ours = match &call.callee {
-        Callee::Criterion { name, .. } => name.as_str() == Machine::GUARD,
+        Callee::Criterion { name, .. } => name.as_str() == MachineName::GUARD,
         Callee::Processor(_) => call
             .settings
             .tags

@@ -9,8 +9,7 @@ use super::{
     plan::{Plan, Step, is_list},
     world::{Entities, Refused, Way, World, changed, seen},
 };
-use crate::support::{Call, Connection, Reply};
-use crate::tenancy::Random;
+use crate::support::{Call, Connection, Random, Reply};
 
 /// Failures of transactions that others were in the way of, or whose member gave up.
 const EXPECTED: [&str; 3] = ["CONFLICT", "ENTITY_MODIFIED", "WORKFLOW_FAILED"];

@@ -23,8 +23,7 @@ use feeds::Feeds;
 use plan::Plan;
 use world::{Entities, World};
 
-use crate::support::{Member, Server, backend, database::Database};
-use crate::tenancy::Random;
+use crate::support::{Member, Random, Server, backend, database::Database};
 
 /// How many transactions are checked together; their entities are of their own, so that no cycle
 /// leads out of them.

@@ -1,7 +1,7 @@
 //! What clients do, by chance.
 
 use super::checker::history::Key;
-use crate::tenancy::Random;
+use crate::support::Random;
 
 /// How many lists there are, and how many registers behind them.
 pub(super) const LISTS: Key = 10;

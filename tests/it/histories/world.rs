@@ -11,10 +11,9 @@ use super::{
     record::Record,
 };
 use crate::support::{
-    Connection, Server, code, create, governed_model, locked_model, processed_by, request,
+    Connection, Random, Server, code, create, governed_model, locked_model, processed_by, request,
     sync_processor,
 };
-use crate::tenancy::Random;
 
 /// The first of the numbers that a list holds must not fit into fewer bytes than all others.
 const SAMPLE: u64 = 3_000_000_000;

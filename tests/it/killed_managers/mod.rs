@@ -9,10 +9,7 @@ use std::{fs, time::Duration};
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 
-use crate::{
-    support::{Connection, PATIENCE, Server, lossy::try_call},
-    tenancy::Random,
-};
+use crate::support::{Connection, PATIENCE, Random, Server, lossy::try_call};
 
 /// How many managers a batch has; the last one has items for a member that never comes.
 const MANAGERS: usize = 10;

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use tokio::{task::block_in_place, time::sleep};
 
 use super::nodes::{self, Nodes};
-use crate::{
-    support::relay::{Passage, Trick},
-    tenancy::Random,
+use crate::support::{
+    Random,
+    relay::{Passage, Trick},
 };
 
 #[derive(Debug, Clone, Copy)]

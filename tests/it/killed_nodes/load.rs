@@ -14,10 +14,7 @@ use serde_json::{Value, json};
 use tokio::{task::JoinHandle, time::sleep};
 
 use super::nodes::{self, Nodes};
-use crate::{
-    support::{Connection, code, lossy::try_call, new_entity},
-    tenancy::Random,
-};
+use crate::support::{Connection, Random, code, lossy::try_call, new_entity};
 
 /// How many clients each node has.
 const CLIENTS: usize = 3;

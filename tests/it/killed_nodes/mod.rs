@@ -19,9 +19,8 @@ use std::{
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use crate::{
-    support::{Connection, create, governed_model, locked_model, processed_by, sync_processor},
-    tenancy::Random,
+use crate::support::{
+    Connection, Random, create, governed_model, locked_model, processed_by, sync_processor,
 };
 
 use fault::{Fault, Happened};

@@ -14,13 +14,10 @@ use interlock::event::{AttributeValue, EventType};
 use serde_json::{Value, json};
 use tokio::{sync::Notify, task::JoinHandle, time::sleep};
 
-use crate::{
-    support::{
-        Connection, Server,
-        lossy::{answer_of, try_call},
-        payload_of, request,
-    },
-    tenancy::Random,
+use crate::support::{
+    Connection, Random, Server,
+    lossy::{answer_of, try_call},
+    payload_of, request,
 };
 
 /// How an order is to end.

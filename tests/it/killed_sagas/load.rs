@@ -15,10 +15,7 @@ use super::{
     outside::{Moment, Systems},
     plan::Saga,
 };
-use crate::{
-    support::{Connection, Server, code, lossy::try_call, payload_of, request},
-    tenancy::Random,
-};
+use crate::support::{Connection, Random, Server, code, lossy::try_call, payload_of, request};
 
 /// What a client still has to do, until it is acknowledged.
 #[derive(Debug, Clone, Copy)]

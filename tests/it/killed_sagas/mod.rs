@@ -17,10 +17,7 @@ use std::{
 
 use serde_json::json;
 
-use crate::{
-    support::{Connection, PATIENCE, Server, locked_model},
-    tenancy::Random,
-};
+use crate::support::{Connection, PATIENCE, Random, Server, locked_model};
 
 use load::Load;
 use outside::{Moment, Systems};

@@ -12,9 +12,9 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use crate::{
-    support::outside::{Behaviour, Outside, Seen},
-    tenancy::Random,
+use crate::support::{
+    Random,
+    outside::{Behaviour, Outside, Seen},
 };
 
 /// After what the server is killed.

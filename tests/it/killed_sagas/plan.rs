@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::tenancy::Random;
+use crate::support::Random;
 
 /// What a step leaves behind, unless it is undone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

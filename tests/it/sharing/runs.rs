@@ -8,7 +8,8 @@ use tokio::{sync::mpsc, time::timeout};
 
 use super::{LIVE, becomes, node, node_with};
 use crate::support::{
-    Connection, PATIENCE, Server, backend, code, database::Database, payload_of, request,
+    Connection, PATIENCE, Server, backend, between_looks, code, database::Database, payload_of,
+    request,
 };
 
 /// A workflow of two steps, each of which runs an action.
@@ -361,7 +362,7 @@ async fn a_lease_is_kept_when_another_process_takes_the_run_over() {
             if shown["task"]["takenBy"] == "w1" {
                 return;
             }
-            tokio::task::yield_now().await;
+            between_looks().await;
         }
     };
     timeout(PATIENCE, held).await.expect("the lease is found");

@@ -10,7 +10,7 @@ use interlock::event::EventType;
 use serde_json::{Value, json};
 
 use super::{
-    Connection, Server,
+    Connection, Server, between_looks,
     connection::{PATIENCE, payload_of, request},
 };
 
@@ -100,7 +100,7 @@ impl Flow {
                     return run;
                 }
                 assert!(run["finishedAt"].is_null(), "{run}");
-                tokio::task::yield_now().await;
+                between_looks().await;
             }
         };
         let waits = tokio::time::timeout(PATIENCE, look).await;

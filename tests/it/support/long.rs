@@ -299,7 +299,7 @@ pub(crate) const LONG: &[(&str, u32)] = &[
     ("stream::a_streamed_answer_can_be_cancelled", 13),
     ("tasks::a_lease_is_kept_over_a_crash_until_it_ends", 10),
     (
-        "tenancy::nobody_can_tell_what_is_anothers_from_what_is_not_there",
+        "isolation::nobody_can_tell_what_is_anothers_from_what_is_not_there",
         137,
     ),
     (

@@ -15,6 +15,7 @@ mod member;
 pub(crate) mod outside;
 pub(crate) mod postgres;
 pub(crate) mod provider;
+mod random;
 pub(crate) mod relay;
 mod rest;
 pub(crate) mod scene;
@@ -26,9 +27,11 @@ pub(crate) mod wait;
 
 pub(crate) use connection::{Connection, PATIENCE, client, code, payload_of, request};
 pub(crate) use member::{Call, Member, Reply};
+pub(crate) use random::Random;
 pub(crate) use rest::{Coming, Rest, Said};
 pub(crate) use scene::Scene;
 pub(crate) use server::{Server, command};
+pub(crate) use wait::between_looks;
 
 use serde_json::{Value, json};
 

@@ -8,7 +8,12 @@ use tokio::time::{sleep, timeout};
 use super::{Connection, PATIENCE, code};
 
 /// How often it is looked at.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
+const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
+
+/// Waits for a moment, in which the processors are others'.
+pub(crate) async fn between_looks() {
+    sleep(BETWEEN_LOOKS).await;
+}
 
 /// Waits until something holds.
 pub(crate) async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
@@ -22,7 +27,7 @@ pub(crate) async fn found<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>
             if let Some(found) = ask().await {
                 return found;
             }
-            sleep(BETWEEN_LOOKS).await;
+            between_looks().await;
         }
     };
     let asked = timeout(PATIENCE, asking).await;

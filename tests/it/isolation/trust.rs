@@ -7,14 +7,14 @@
 //! had, its tokens are its own, and what the other is answered about something of the first is what it
 //! is answered about nothing.
 //!
-//! `INTERLOCK_TENANCY_SEED` decides what happens, `INTERLOCK_TENANCY_STEPS` for how long.
+//! `INTERLOCK_ISOLATION_SEED` decides what happens, `INTERLOCK_ISOLATION_STEPS` for how long.
 
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{Repeat, number_of, random::Random};
+use super::{Repeat, number_of};
 use crate::support::{
-    Rest, Said, Server, iam,
+    Random, Rest, Said, Server, iam,
     provider::{FIRST, Provider, SECOND},
     token::{STRANGE_KEY, claims_of, signed},
 };
@@ -258,10 +258,10 @@ impl Stage {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nobody_can_take_or_spoil_the_providers_and_keys_of_another() {
-    let seed = number_of("INTERLOCK_TENANCY_SEED").unwrap_or(1);
+    let seed = number_of("INTERLOCK_ISOLATION_SEED").unwrap_or(1);
     let _repeat = Repeat(seed);
     let mut random = Random::new(seed);
-    let steps = number_of("INTERLOCK_TENANCY_STEPS").map_or(STEPS, |steps| {
+    let steps = number_of("INTERLOCK_ISOLATION_STEPS").map_or(STEPS, |steps| {
         usize::try_from(steps).expect("a number of steps")
     });
     let stage = Stage::set().await;

@@ -7,12 +7,11 @@
 //! count, a conflict or a feed. What differs from one server to the next (its own identifiers,
 //! instants, positions) has to differ in the same way all the time.
 //!
-//! `INTERLOCK_TENANCY_SEED` decides what happens, `INTERLOCK_TENANCY_STEPS` for how long.
+//! `INTERLOCK_ISOLATION_SEED` decides what happens, `INTERLOCK_ISOLATION_STEPS` for how long.
 
 mod acts;
 mod deck;
 mod mirrored;
-mod random;
 mod trust;
 
 use std::{collections::BTreeSet, io::Write as _};
@@ -24,10 +23,9 @@ use tokio::sync::mpsc;
 use acts::{Actor, place_of};
 use deck::{Card, deck, doors_alone};
 use mirrored::{Api, Asked, MirroredClient, reported_until};
-pub(crate) use random::Random;
 
 use crate::support::{
-    Call, Connection, Member, Reply, Rest, Server, code, get, payload_of, request,
+    Call, Connection, Member, Random, Reply, Rest, Server, code, get, payload_of, request,
     token::{TAKES_TOKENS, bearer},
 };
 
@@ -66,7 +64,7 @@ impl Drop for Repeat {
         if std::thread::panicking() {
             let _ = writeln!(
                 std::io::stderr(),
-                "\ntenancy: INTERLOCK_TENANCY_SEED={} repeats it",
+                "\nisolation: INTERLOCK_ISOLATION_SEED={} repeats it",
                 self.0
             );
         }
@@ -75,7 +73,7 @@ impl Drop for Repeat {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nobody_can_tell_what_is_anothers_from_what_is_not_there() {
-    let seed = number_of("INTERLOCK_TENANCY_SEED").unwrap_or(1);
+    let seed = number_of("INTERLOCK_ISOLATION_SEED").unwrap_or(1);
     let _repeat = Repeat(seed);
     let mut random = Random::new(seed);
     let mut stage = Stage::set().await;
@@ -83,7 +81,7 @@ async fn nobody_can_tell_what_is_anothers_from_what_is_not_there() {
     let cards = deck(&document);
     let apis = doors_alone();
     let once = cards.len().div_ceil(TRIED_AT_ONCE);
-    let steps = number_of("INTERLOCK_TENANCY_STEPS").map_or(once, |steps| {
+    let steps = number_of("INTERLOCK_ISOLATION_STEPS").map_or(once, |steps| {
         usize::try_from(steps).expect("a number of steps")
     });
     let begun = std::time::Instant::now();
@@ -117,7 +115,7 @@ async fn nobody_can_tell_what_is_anothers_from_what_is_not_there() {
     stage.end(&mut random).await;
     let _ = writeln!(
         std::io::stderr(),
-        "\ntenancy: seed {seed}, {steps} steps: {} of {} places at apis tried, {refused} apis closed to a token, {:.0} s",
+        "\nisolation: seed {seed}, {steps} steps: {} of {} places at apis tried, {refused} apis closed to a token, {:.0} s",
         tried.len(),
         cards.len(),
         begun.elapsed().as_secs_f64(),

@@ -3,11 +3,8 @@
 use interlock::{event::EventType, operation::Route};
 use serde_json::{Value, json};
 
-use super::{
-    mirrored::{Api, Asked, MirroredClient},
-    random::Random,
-};
-use crate::support::{processed_by, sync_processor};
+use super::mirrored::{Api, Asked, MirroredClient};
+use crate::support::{Random, processed_by, sync_processor};
 
 /// The models that every tenant has, all by the same names.
 pub(super) const MODELS: &[&str] = &["doc", "order", "worked", "held"];
