@@ -187,6 +187,17 @@ impl Clock {
         }
     }
 
+    /// Waits until an instant. The clock may be set meanwhile, so it is read every second.
+    pub async fn reached(&self, instant: Timestamp) {
+        loop {
+            let left = instant.since(self.now());
+            if left.is_zero() {
+                return;
+            }
+            tokio::time::sleep(left.min(READ_EVERY)).await;
+        }
+    }
+
     /// The wall-clock time, and the monotonic time: the wall clock may be set.
     pub fn read(&self) -> Reading {
         // Two clocks are read, and the thread may be preempted between them.
@@ -271,6 +282,9 @@ impl Correction {
     }
 }
 
+/// How often the clock is read while an instant is awaited.
+const READ_EVERY: Duration = Duration::from_secs(1);
+
 /// Two readings within that time count as one moment.
 const AT_ONCE: Duration = Duration::from_millis(10);
 
@@ -307,6 +321,20 @@ impl ManualClock {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_instant_is_reached_when_the_clock_is_set_forward() {
+        let manual = ManualClock::default();
+        let clock = Clock::Manual(manual.clone());
+        let hour = clock.now().after(Duration::from_secs(3_600));
+        let setting = async {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            manual.step_ms(3_600_000);
+        };
+        let reached = tokio::time::timeout(2 * READ_EVERY, clock.reached(hour));
+        let (reached, ()) = tokio::join!(reached, setting);
+        reached.expect("within two looks");
+    }
 
     #[test]
     fn times_are_written_without_trailing_zeros() {

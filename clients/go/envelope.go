@@ -20,6 +20,7 @@ const (
 	attributeToken       = "cyodatxtoken"   // the open transaction
 	attributeKey         = "idempotencykey" // the idempotency key of a request
 	attributeDispatchKey = "dispatchkey"    // the same for every attempt of one call
+	attributeTimeLimit   = "timeoutms"      // after how many milliseconds the server gives a call up
 	source               = "interlock-go"   // of all events
 	specVersion          = "1.0"            // of CloudEvents
 )

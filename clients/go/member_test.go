@@ -132,6 +132,55 @@ type panicking struct{}
 
 func (panicking) MarshalJSON() ([]byte, error) { panic("no JSON") }
 
+func TestACallThatTheServerHasGivenUpIsEndedAndAnotherGetsItsPlace(t *testing.T) {
+	server, tenant := servertest.Start(t, nil), servertest.Tenant(t)
+	began, mayEnd := make(chan string, 3), make(chan struct{})
+	member := join(t, server, tenant, func(m *interlock.Member) {
+		m.Processor("price", func(ctx context.Context, call *interlock.Call) (any, error) {
+			if _, limited := ctx.Deadline(); !limited {
+				return nil, errors.New("the call has no deadline")
+			}
+			began <- call.Transition.Name
+			if call.Transition.Name == "hangs" { // whatever becomes of its context
+				<-mayEnd
+			}
+			return nil, nil
+		})
+	}, interlock.WithConcurrency(1))
+	defer close(mayEnd)
+	var moves []string
+	for name, limit := range map[string]int{"hangs": 1_000, "waits": 100, "goes": 30_000} {
+		moves = append(moves, fmt.Sprintf(`{"name":"%s","next":"DONE","manual":true,"processors":[{"name":"price","type":"externalized",
+			"executionMode":"SYNC","config":{"calculationNodesTags":"go","responseTimeoutMs":%d}}]}`, name, limit))
+	}
+	makeParcels(t, member.Session, `{"version":"1","name":"parcels","initialState":"NEW","states":{
+		"NEW":{"transitions":[`+strings.Join(moves, ",")+`]},"DONE":{}}}`)
+	ctx := servertest.Context(t)
+	move := func(transition string) <-chan error {
+		written, err := member.Create(ctx, parcel, json.RawMessage(`{"sku":"A-1","weight":1}`))
+		must(t, err)
+		moved := make(chan error, 1)
+		go func() { moved <- member.Transition(ctx, written.EntityID, transition) }()
+		return moved
+	}
+	hangs := move("hangs")
+	if name := <-began; name != "hangs" {
+		t.Fatalf("%s began", name)
+	}
+	var failure *interlock.Error
+	if err := <-move("waits"); !errors.As(err, &failure) || !strings.Contains(failure.Message, "DISPATCH_TIMEOUT") {
+		t.Errorf("what waited ended with %v", err)
+	}
+	goes := move("goes")
+	if err := <-hangs; !errors.As(err, &failure) || !strings.Contains(failure.Message, "DISPATCH_TIMEOUT") {
+		t.Errorf("what hung ended with %v", err)
+	}
+	must(t, <-goes)
+	if name := <-began; name != "goes" {
+		t.Errorf("%s began", name)
+	}
+}
+
 func TestARetryableFailureIsRetriedUnderTheSameKey(t *testing.T) {
 	server, tenant := servertest.Start(t, nil), servertest.Tenant(t)
 	var keys []string

@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strconv"
+	"sync"
+	"time"
 
 	"go.opentelemetry.io/otel"
 	otelattribute "go.opentelemetry.io/otel/attribute"
@@ -118,17 +121,33 @@ func (m *Member) beginCall(on *stream, received *event) error {
 		m.transactions[call.TransactionID]++
 	}
 	m.mu.Unlock()
-	go m.serveCall(ctx, on, call, isNested)
+	ctx, cancel := withTimeLimit(ctx, received)
+	go func() {
+		defer cancel()
+		m.serveCall(ctx, on, call, isNested)
+	}()
 	return nil
 }
 
+// withTimeLimit ends a context when the server gives the call up.
+func withTimeLimit(ctx context.Context, received *event) (context.Context, context.CancelFunc) {
+	milliseconds, err := strconv.Atoi(attribute(received, attributeTimeLimit))
+	if err != nil { // the server has sent none
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeoutCause(ctx, time.Duration(milliseconds)*time.Millisecond, errGivenUp)
+}
+
+// isGivenUp reports whether the server has given up what a context is of: it expects no answer.
+func isGivenUp(ctx context.Context) bool { return context.Cause(ctx) == errGivenUp }
+
 func (m *Member) serveCall(ctx context.Context, on *stream, call *Call, isNested bool) {
-	defer m.release()
 	if !isNested {
 		select {
 		case m.places <- struct{}{}:
-			defer func() { <-m.places }()
 		case <-ctx.Done():
+			m.logNotBegun(ctx, call)
+			m.release()
 			return
 		}
 		m.mu.Lock()
@@ -137,8 +156,36 @@ func (m *Member) serveCall(ctx context.Context, on *stream, call *Call, isNested
 		}
 		m.mu.Unlock()
 	}
-	defer m.leaveTransaction(call.TransactionID)
-	m.serve(ctx, call, func(result any, err error) { m.answer(on, call, result, err) })
+	leave := sync.OnceFunc(func() {
+		m.leaveTransaction(call.TransactionID)
+		if !isNested {
+			<-m.places
+		}
+		m.release()
+	})
+	defer leave()
+	if isGivenUp(ctx) {
+		m.logNotBegun(ctx, call)
+		return
+	}
+	// A handler that goes on all the same does not keep its place.
+	stop := context.AfterFunc(ctx, func() {
+		if isGivenUp(ctx) {
+			leave()
+		}
+	})
+	defer stop()
+	m.serve(ctx, call, func(result any, err error) {
+		if !isGivenUp(ctx) {
+			m.answer(on, call, result, err)
+		}
+	})
+}
+
+func (m *Member) logNotBegun(ctx context.Context, call *Call) {
+	if isGivenUp(ctx) {
+		m.connection.log.DebugContext(ctx, "a call was not begun: its time was up", "kind", call.kind.String(), "name", call.Name)
+	}
 }
 
 // serve executes a handler and passes on what came out of it, even if it does not return.
@@ -188,7 +235,7 @@ func (m *Member) beginTask(on *stream, received *event) error {
 			return
 		}
 		m.serve(ctx, task, func(result any, err error) {
-			if context.Cause(ctx) != errGivenUp { // then the server expects no answer
+			if !isGivenUp(ctx) {
 				m.answer(on, task, result, err)
 			}
 		})

@@ -1,7 +1,7 @@
 //! Applies to every gRPC call: its deadline, the minimum rate of its body, and the message of a
 //! limit.
 
-use std::{sync::Arc, time::Duration};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use http::{HeaderMap, HeaderValue, Request, Response};
 use hyper::body::Incoming;
@@ -9,6 +9,7 @@ use tonic::{Status, TimeoutExpired, body::Body, service::Routes};
 use tower::Service as _;
 
 use super::connections::{Received, Times, Within};
+use crate::auth::Peer;
 use crate::error::Failure;
 use crate::grpc;
 
@@ -37,13 +38,20 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    pub(super) async fn serve(self: Arc<Self>, mut request: Request<Incoming>) -> Response<Body> {
+    pub(super) async fn serve(
+        self: Arc<Self>,
+        mut request: Request<Incoming>,
+        address: IpAddr,
+    ) -> Response<Body> {
         let path = request.uri().path();
         let (is_stream, is_event) = (
             STREAMS.iter().any(|stream| path.ends_with(stream)),
             path.starts_with(EVENTS),
         );
         let greeting_max = (path == PEERS).then_some(GREETING_MAX);
+        if greeting_max.is_some() {
+            request.extensions_mut().insert(Peer::of(address));
+        }
         let mut hold = None;
         if is_event {
             match self.admission.admit(request.headers()).await {

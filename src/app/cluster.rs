@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::cluster::{Secret, Settings};
+use crate::cluster::{NAME_BYTES_MAX, Secret, Settings};
 use crate::id;
 
 use super::config::{ConfigError, Sources};
@@ -92,11 +92,11 @@ pub(super) fn settings(sources: &mut Sources) -> Result<Option<Settings>, Config
         return Ok(None);
     }
     let is_shared = sources.choice("STORAGE_BACKEND")? == "postgres";
+    let name = sources.string("NODE_ID")?;
+    let short = format!("a CYODA_NODE_ID of at most {NAME_BYTES_MAX} bytes");
     let wanting = [
-        (
-            "CYODA_NODE_ID, which names this node",
-            sources.string("NODE_ID")?.is_empty(),
-        ),
+        ("CYODA_NODE_ID, which names this node", name.is_empty()),
+        (&short, name.len() > NAME_BYTES_MAX),
         (
             "a CYODA_HMAC_SECRET of 32 bytes or more, such as the 64 digits of `openssl rand -hex 32`",
             secret.len() < SECRET_BYTES,
@@ -156,6 +156,19 @@ mod tests {
             };
             settings(&mut sources).expect("valid");
             assert_eq!(sources.warnings.len(), count, "{:?}", sources.warnings);
+        }
+        for (name, fits) in [
+            ("a".repeat(NAME_BYTES_MAX), true),
+            ("a".repeat(NAME_BYTES_MAX + 1), false),
+        ] {
+            let given = cluster.map(|(name, value)| (name.to_owned(), value.to_owned()));
+            let mut given: std::collections::HashMap<_, _> = given.into_iter().collect();
+            given.insert("CYODA_NODE_ID".to_owned(), name);
+            let mut sources = Sources {
+                sources: vec![given.into_iter().collect()],
+                warnings: Vec::new(),
+            };
+            assert_eq!(settings(&mut sources).is_ok(), fits);
         }
     }
 }

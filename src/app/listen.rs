@@ -198,7 +198,7 @@ impl Serving {
             times,
             stop.clone(),
             // Boxed: the task of a stream is moved several times before it runs.
-            move |request, _| Box::pin(Arc::clone(&calls).serve(request)),
+            move |request, address| Box::pin(Arc::clone(&calls).serve(request, address)),
         );
         let pages = Pages {
             router: self.rest,

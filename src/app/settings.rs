@@ -188,7 +188,7 @@ pub const SETTINGS: &[Setting] = &[
     ours("CONNECTORS_TIMEOUT", Duration, "30s", "time limit of a call (over HTTP, of each attempt), unless its connector sets another"),
     ours("CONNECTORS_MAX_CONNECTIONS", Number, "5", "connections of one connector, and calls of it at once"),
     ours("RUNS_MAX_STEPS", Number, "10000", "steps that a run may execute, repetitions included"),
-    ours("RUNS_MAX_INPUT_BYTES", Number, "1048576", "bytes that an input, a mapped input or an output of a run may have"),
+    ours("RUNS_MAX_INPUT_BYTES", Number, "1048576", "bytes that an input, a mapped input or an output of a run may have; events that start runs have a limit of their own"),
     ours("RUNS_MAX_CHILD_DEPTH", Number, "10", "runs that may be above a run that a run starts"),
     ours("RUNS_SYNC_TIMEOUT", Duration, "30s", "how long a request waits for the end of a saga without delays and signals, and of the compensations of one that it cancels"),
     ours("RUNS_RETENTION", Duration, "0", "how long runs that have ended are kept, with their history and keys; 0 for ever"),

@@ -3,14 +3,16 @@
 //! A request is short; a stream is not. The credentials of a stream's caller (a client and its
 //! secret, a key) may be revoked meanwhile, and then the stream ends. Nothing is polled: each
 //! stream waits for the next revocation of anything, checks whether it is concerned, and waits
-//! again. The expiry of a token does not end a stream.
+//! again. The expiry of a token does not end a stream. Work that begins long after its caller was
+//! authenticated, as that of a request whose body comes slowly, checks the credentials again.
 
 use std::{future::pending, sync::Arc, time::Duration};
 
 use tokio::time::sleep;
 
-use super::{Caller, Revocation, directory::Known, token::Tokens, validity::Validity};
+use super::{Caller, Revocation, directory::Known, token::Tokens, unknown, validity::Validity};
 use crate::clock::Timestamp;
+use crate::error::Failure;
 
 /// How long revocations are collected after one that did not concern a stream, which bounds how
 /// often a stream checks, however much is administered.
@@ -37,6 +39,8 @@ pub(super) struct Basis {
     pub(super) trusted: Option<Box<str>>,
     /// The validity of the provider's key, if a provider vouches for it.
     pub(super) revocation: Revocation,
+    /// When the token expires.
+    pub(super) until: Timestamp,
 }
 
 /// How long a credential stays valid.
@@ -57,6 +61,27 @@ impl Login {
     /// credentials.
     pub const fn carried(caller: Caller) -> Self {
         Self::new(caller, None)
+    }
+
+    /// Refuses what would begin after the caller's credentials were revoked. Reads memory only.
+    pub fn check(&self) -> Result<(), Failure> {
+        match &self.rests_on {
+            Some((tokens, basis)) => {
+                match basis.stands(&tokens.directory().known(), tokens.now()) {
+                    Stands::NoMore => Err(super::withdrawn()),
+                    Stands::UntilChanged | Stands::Until(_) => Ok(()),
+                }
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses what would begin after the caller's token has expired.
+    pub fn check_expiry(&self) -> Result<(), Failure> {
+        match &self.rests_on {
+            Some((tokens, basis)) if basis.until <= tokens.now() => Err(unknown()),
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// Waits until the caller's credentials are revoked; forever, if they cannot be.

@@ -148,7 +148,6 @@ impl Refusals {
 #[derive(Debug, Clone)]
 struct Remembered {
     basis: Arc<Basis>,
-    until: Timestamp,
     /// The generation of the directory in which it was verified.
     generation: u64,
 }
@@ -303,29 +302,25 @@ impl Tokens {
             && known.generation == generation
             && !known.basis.revocation.is_revoked()
         {
-            if now < known.until {
+            if now < known.basis.until {
                 return Ok(login(known.basis));
             }
             self.0.remembered.remove(&digest);
             return Err(super::unknown());
         }
-        let (basis, until) = self
-            .bearer_of(token, now)
-            .await
-            .ok_or_else(super::unknown)?;
-        let basis = Arc::new(basis);
+        let basis = self.bearer_of(token, now).await;
+        let basis = Arc::new(basis.ok_or_else(super::unknown)?);
         let remembered = Remembered {
             basis: Arc::clone(&basis),
-            until,
             generation,
         };
         self.0.remembered.insert(digest, remembered);
         Ok(login(basis))
     }
 
-    /// The bearer of a token, its credentials and its expiry: one of our tokens, or one of a
-    /// trusted provider, whichever has the named key.
-    async fn bearer_of(&self, token: &str, now: Timestamp) -> Option<(Basis, Timestamp)> {
+    /// The bearer of a token and its credentials: one of our tokens, or one of a trusted provider,
+    /// whichever has the named key.
+    async fn bearer_of(&self, token: &str, now: Timestamp) -> Option<Basis> {
         let until = |ends: i64| {
             Timestamp::from_micros(ends.saturating_add(SKEW_SECONDS).saturating_mul(1_000_000))
         };
@@ -341,8 +336,9 @@ impl Tokens {
                 pair: None,
                 trusted: None,
                 revocation: vouched.revocation,
+                until: until(vouched.ends),
             };
-            return Some((basis, until(vouched.ends)));
+            return Some(basis);
         }
         let pair = pair.filter(|pair| pair.validity.holds(now));
         let key = match pair {
@@ -359,21 +355,22 @@ impl Tokens {
             is_registered_name(client)
                 && bootstrap.is_none_or(|bootstrap| *bootstrap.id != **client)
         });
-        let basis = Basis {
+        let mut basis = Basis {
             client: client.map(Into::into),
             caller,
             issued: claims.iat,
             pair: pair.map(|pair| Arc::clone(&pair.name)),
             trusted: claims.subject_key.map(Into::into),
             revocation: Revocation::default(),
+            until: until(claims.exp),
         };
         if !is_pairs || !basis.is_known(&known, now) {
             return None;
         }
         let ends = pair.map(|pair| pair.validity.to).into_iter();
         let ends = ends.chain(basis.trusted_until(&known));
-        let until = ends.fold(until(claims.exp), Timestamp::min);
-        Some((basis, until))
+        basis.until = ends.fold(basis.until, Timestamp::min);
+        Some(basis)
     }
 
     /// The claims of a token that this key has signed.

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use super::{
     block_on,
     client::{self, Target},
-    failed,
+    failed, wrong,
 };
 use crate::app::config::Config;
 use crate::event::{Event, EventType};
@@ -42,6 +42,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> ExitCode {
     match block_on(call(config, arguments)) {
         Ok(Ok(true)) => ExitCode::SUCCESS,
         Ok(Ok(false)) => ExitCode::FAILURE,
+        Ok(Err(error @ Error::NotJson(_))) => wrong(&error),
         Ok(Err(error)) => failed(&error),
         Err(error) => failed(&error),
     }

@@ -6,7 +6,7 @@ use std::{
     time::Instant,
 };
 
-use super::{block_on, failed, warn_of};
+use super::{block_on, failed, warn_of, wrong};
 use crate::app::{config::Sources, databases};
 use crate::storage::{CopyStep, Moved, Storage};
 
@@ -21,7 +21,7 @@ pub(super) fn run(from: &str, to: &str) -> ExitCode {
     });
     let (from, to) = match places {
         Ok(places) => places,
-        Err(error) => return failed(&error),
+        Err(error) => return wrong(&error),
     };
     let started = Instant::now();
     let copied = block_on(Storage::copy(&from, &to, &progress));

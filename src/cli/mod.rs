@@ -558,6 +558,12 @@ fn failed(error: &dyn std::error::Error) -> ExitCode {
     ExitCode::FAILURE
 }
 
+/// Prints what is wrong with an argument.
+fn wrong(error: &dyn std::error::Error) -> ExitCode {
+    failed(error);
+    ExitCode::from(WRONG_ARGUMENTS)
+}
+
 /// An error and its causes, each once: some errors of libraries repeat their cause.
 fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();

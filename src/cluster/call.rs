@@ -257,6 +257,7 @@ impl CallMessage {
             call: self.call.parse::<CallId>().ok()?,
             dispatch: self.dispatch.parse::<DispatchKey>().ok()?,
             token: self.token.map(Into::into),
+            deadline: None,
             work: Arc::new(work),
         };
         Some((

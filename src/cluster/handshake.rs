@@ -8,7 +8,7 @@ use futures_util::StreamExt as _;
 use prost::Message as _;
 use tokio::{sync::mpsc, time::timeout};
 
-use super::{Pipe, Refused, Secret, seal::Seal};
+use super::{NAME_BYTES_MAX, Pipe, Refused, Secret, seal::Seal};
 use crate::id;
 
 /// The peer has left, without a reason that could be trusted.
@@ -70,6 +70,9 @@ impl Hello {
     }
 
     fn check(self, own: &Introduction) -> Result<Introduction, Refused> {
+        if self.name.len().max(self.version.len()) > NAME_BYTES_MAX {
+            return Err(Refused::Unreadable);
+        }
         let peer = Introduction {
             number: self.number,
             name: self.name,

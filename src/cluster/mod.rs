@@ -37,6 +37,7 @@ use tracing::{field::display, info, warn};
 
 use crate::compute::Members;
 use crate::storage::{Node, NodeRow, Storage};
+use crate::telemetry::LimitedLines;
 
 pub use link::Answers;
 pub use secret::Secret;
@@ -48,6 +49,10 @@ use link::{Ends, Link};
 /// What nodes compare before they work together: that of the release, and a number that rises with
 /// each change of what is sent between nodes, so that builds of one release differ, too.
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+link.2");
+
+/// How many bytes the name of a node may have. What a peer says of itself is logged before it has
+/// proved that it has the secret.
+pub const NAME_BYTES_MAX: usize = 256;
 
 /// How long a node that could not be reached is not tried again.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -138,6 +143,8 @@ struct Inner {
     requests: OnceLock<Carrier>,
     busy: OnceLock<Busy>,
     known: members::Known,
+    /// The log lines about peers that were refused.
+    refusals: LimitedLines,
     tasks: TaskTracker,
     stop: CancellationToken,
     /// Ends the streams to other nodes: requests in flight at the stop need them.
@@ -209,6 +216,7 @@ impl Cluster {
             requests: OnceLock::new(),
             busy: OnceLock::new(),
             known: members::Known::default(),
+            refusals: LimitedLines::default(),
             tasks,
             stop,
             links: CancellationToken::new(),
@@ -351,8 +359,8 @@ impl Cluster {
         known.is_live().then_some(known)
     }
 
-    /// Takes a stream that a peer has opened; returns when it has ended.
-    pub async fn accept(&self, mut pipe: Pipe) {
+    /// Takes a stream that a peer at that address has opened; returns when it has ended.
+    pub async fn accept(&self, mut pipe: Pipe, address: &str) {
         let outgoing = pipe.outgoing.clone();
         let met = handshake::accept(&mut pipe, &self.0.settings.secret, &self.0.own).await;
         match met {
@@ -364,7 +372,9 @@ impl Cluster {
                 link.ended().await;
             }
             Err(refused) => {
-                warn!("a node was refused: {refused}");
+                if let Some(skipped) = self.0.refusals.next() {
+                    warn!(address, skipped, "a node was refused: {refused}");
+                }
                 // If it is gone, it need not know.
                 let _ = outgoing.send(Err(refused.to_string())).await;
             }

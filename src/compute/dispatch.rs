@@ -163,6 +163,7 @@ impl Members {
             call: CallId::fresh(),
             dispatch: spec.dispatch,
             token: spec.token.clone(),
+            deadline: None,
             work: Arc::clone(&spec.work),
         };
         let mut gone = Vec::new();
@@ -293,10 +294,11 @@ const fn kind(callee: &Callee) -> measure::Call {
 /// Sends a call to a member, and awaits its response.
 pub(super) async fn exchange(
     member: &Arc<Member>,
-    request: Request,
+    mut request: Request,
     patience: Duration,
 ) -> Result<Response, Failed> {
     let deadline = Instant::now() + patience;
+    request.deadline = Some(deadline);
     let timed_out = || Failed::timed_out(patience);
     let expected = member.expect(request.call, request.work.entity);
     let mut expected = expected.ok_or(Failed::Disconnected)?;

@@ -13,6 +13,8 @@ pub mod tasks;
 
 use std::sync::Arc;
 
+use tokio::time::Instant;
+
 use crate::dispatch::{Callee, Reply, Trace, TransitionContext};
 use crate::entity::{Actor, Image};
 use crate::id::{CallId, DispatchKey, EntityId, TransactionId, WorkflowName};
@@ -29,6 +31,8 @@ pub struct Request {
     pub dispatch: DispatchKey,
     /// Joins the transaction in which the call is made, as long as this attempt is valid.
     pub token: Option<Arc<str>>,
+    /// When this attempt is given up; none as long as it is not sent.
+    pub deadline: Option<Instant>,
     pub work: Arc<Work>,
 }
 

@@ -109,12 +109,7 @@ impl Comparison {
 
     /// Whether the comparison holds between the stored scalar and the operand.
     pub(super) fn holds(self, stored: &Shape<'_>, operand: &Operand, declared: Types) -> bool {
-        match stored {
-            Shape::Number(literal) => self.numbers(literal, operand, declared),
-            Shape::String(text) => self.texts(text, operand, declared),
-            Shape::Bool(truth) => self.truths(*truth, operand, declared),
-            Shape::Null | Shape::Array(_) | Shape::Object(_) => false,
-        }
+        Bounds(&[(self, operand)]).hold(stored, declared)
     }
 
     fn numbers(self, literal: &str, operand: &Operand, declared: Types) -> bool {
@@ -140,27 +135,10 @@ impl Comparison {
         }
     }
 
-    fn texts(self, stored: &str, operand: &Operand, declared: Types) -> bool {
-        let Some(text) = operand.text() else {
-            return false;
-        };
-        let time = Temporal::parse(stored).filter(|time| declared.contains(time.class.into()));
-        let is_text = declared.is_empty() || declared.contains(DataType::String);
-        // A field declared as a time may hold any text; text that is not such a time is compared as
-        // text.
-        let is_other_text = time.is_none() && declared.any(DataType::is_temporal);
-        let is_character = declared.contains(DataType::Character) && stored.chars().count() == 1;
-        let is_uuid = declared.contains(DataType::Uuid) || declared.contains(DataType::TimeUuid);
-        (is_text || is_other_text || is_character) && self.accepts(stored.cmp(text))
-            || is_uuid && self.is_equality() && self.uuids(stored, text)
-            || time.is_some_and(|time| {
-                operand
-                    .time
-                    .is_some_and(|operand| self.times(time, operand))
-            })
-    }
-
     fn uuids(self, stored: &str, operand: &str) -> bool {
+        if !self.is_equality() {
+            return false;
+        }
         let (Ok(a), Ok(b)) = (
             uuid::Uuid::try_parse(stored),
             uuid::Uuid::try_parse(operand),
@@ -192,6 +170,55 @@ impl Comparison {
             Self::Less | Self::LessOrEqual => Self::LessOrEqual,
         };
         comparison.accepts(left.cmp(&right))
+    }
+}
+
+/// Comparisons that hold together: one, or both ends of a range.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bounds<'a>(pub(super) &'a [(Comparison, &'a Operand)]);
+
+impl Bounds<'_> {
+    /// Whether all hold for a stored scalar, by the same reading of it (`workflow-engine.md` §2.4): a
+    /// text that is a time, too, is not between an end that holds for the time and one that holds for
+    /// the text.
+    pub(super) fn hold(self, stored: &Shape<'_>, declared: Types) -> bool {
+        match stored {
+            Shape::Number(literal) => {
+                self.all(|to, operand| to.numbers(literal, operand, declared))
+            }
+            Shape::String(text) => self.texts(text, declared),
+            Shape::Bool(truth) => self.all(|to, operand| to.truths(*truth, operand, declared)),
+            Shape::Null | Shape::Array(_) | Shape::Object(_) => false,
+        }
+    }
+
+    fn texts(self, stored: &str, declared: Types) -> bool {
+        let time = Temporal::parse(stored).filter(|time| declared.contains(time.class.into()));
+        let is_text = declared.is_empty() || declared.contains(DataType::String);
+        // A field declared as a time may hold any text; text that is not such a time is compared as
+        // text.
+        let is_other_text = time.is_none() && declared.any(DataType::is_temporal);
+        let is_character = declared.contains(DataType::Character) && stored.chars().count() == 1;
+        let is_uuid = declared.contains(DataType::Uuid) || declared.contains(DataType::TimeUuid);
+        let of_text = |to: Comparison, operand: &Operand| {
+            operand
+                .text()
+                .is_some_and(|text| to.accepts(stored.cmp(text)))
+        };
+        let of_uuid = |to: Comparison, operand: &Operand| {
+            operand.text().is_some_and(|text| to.uuids(stored, text))
+        };
+        (is_text || is_other_text || is_character) && self.all(of_text)
+            || is_uuid && self.all(of_uuid)
+            || time.is_some_and(|time| {
+                self.all(|to, operand| operand.time.is_some_and(|operand| to.times(time, operand)))
+            })
+    }
+
+    fn all(self, holds: impl Fn(Comparison, &Operand) -> bool) -> bool {
+        self.0
+            .iter()
+            .all(|(comparison, operand)| holds(*comparison, operand))
     }
 }
 

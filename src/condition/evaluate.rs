@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, convert::Infallible};
 
 use super::{
     Comparison, Condition, Connective, Function, Halt, Leaf, LifecycleField, Matcher, Meter,
-    Operand, Operator, Subject, TextTest, Verdict, fold, scan::Scan,
+    Operand, Operator, Subject, TextTest, Verdict, compare::Bounds, fold, scan::Scan,
 };
 use crate::clock::Timestamp;
 use crate::dispatch::CriterionResult;
@@ -419,7 +419,7 @@ impl Matcher {
                 inclusive,
             } => {
                 let (above, below) = bounds(*inclusive);
-                above.holds(stored, low, declared) && below.holds(stored, high, declared)
+                Bounds(&[(above, low), (below, high)]).hold(stored, declared)
             }
             Self::In {
                 any,

@@ -549,7 +549,7 @@ fn shape(operand: &Operand, domain: Domain) -> Option<Shape<'_>> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use proptest::prelude::*;
     use proptest::sample::select;
 
@@ -559,10 +559,10 @@ mod tests {
     use crate::entity::Document;
     use crate::id::{EntityId, TransactionId};
 
-    const SAMPLE: &str = r#"{"n":1,"x":1.5,"s":"a","b":true,"d":"2024-01-01","z":"2024-01-01T00:00:00Z",
-        "t":["a"],"o":{"n":1},"l":[{"n":1}],"e":null}"#;
+    pub(in crate::condition) const SAMPLE: &str = r#"{"n":1,"x":1.5,"s":"a","b":true,"d":"2024-01-01","z":"2024-01-01T00:00:00Z",
+        "t":["a"],"m":["a","2024-01-01"],"o":{"n":1},"l":[{"n":1}],"e":null}"#;
 
-    fn document(text: &str) -> Document {
+    pub(in crate::condition) fn document(text: &str) -> Document {
         Document::parse(text).expect("JSON")
     }
 
@@ -718,7 +718,7 @@ mod tests {
 
     #[rustfmt::skip]
     fn leaf() -> impl Strategy<Value = String> {
-        let paths = vec!["$.n", "$.x", "$.s", "$.b", "$.d", "$.z", "$.t", "$.t[*]", "$.t[0]", "$.o", "$.o.n",
+        let paths = vec!["$.n", "$.x", "$.s", "$.b", "$.d", "$.z", "$.t", "$.t[*]", "$.t[0]", "$.m", "$.m[*]", "$.o", "$.o.n",
             "$.l[*].n", "$.l.0.n", "$.e", "$.new", "state", "creationDate"];
         let values = vec!["1", "2", "2.5", "3", "\"a\"", "\"b\"", "\"1\"", "true", "false", "null", "\"\"",
             "\"2024-01-01\"", "\"2024-02\"", "\"2024-01-01T00:00:00Z\"", "\"2024-01-01T02:00:00+02:00\""];
@@ -733,7 +733,7 @@ mod tests {
         )
     }
 
-    fn condition() -> impl Strategy<Value = String> {
+    pub(in crate::condition) fn condition() -> impl Strategy<Value = String> {
         leaf().prop_recursive(3, 12, 4, |inner| {
             let children = prop::collection::vec(inner, 0..4);
             (select(vec!["AND", "AND", "OR", "NOT"]), children).prop_map(|(operator, children)| {
@@ -745,25 +745,49 @@ mod tests {
 
     /// A document that matches the model of the sample.
     #[rustfmt::skip]
-    fn entity() -> impl Strategy<Value = String> {
+    pub(in crate::condition) fn entity() -> impl Strategy<Value = String> {
         let one_of = |values: &[&'static str]| select(values.to_vec());
         let integer = || one_of(&["1", "2", "3", "null"]);
         let text = || one_of(&["\"a\"", "\"b\"", "\"1\"", "\"\"", "null", "\"2024-02\""]);
         let day = one_of(&["\"2024-01-01\"", "\"2024-02-03\"", "\"2024-02\"", "\"a\"", "null"]);
         let instant = one_of(&["\"2024-01-01T00:00:00Z\"", "\"2024-01-01T02:00:00+02:00\"", "\"2024-02-01T00:00:00Z\"", "\"b\"", "null"]);
+        let listed = one_of(&["\"a\"", "\"1\"", "\"\"", "null", "\"2024-01-01\"", "\"2024-02\"", "[\"a\"]"]);
+        let mixed = prop::collection::vec(listed, 0..3);
         let list = prop::collection::vec(text(), 0..3);
         let objects = prop::collection::vec(integer(), 0..3);
-        (integer(), one_of(&["1", "2.5", "2", "null"]), text(), one_of(&["true", "false", "null"]), day, instant, list, objects, any::<bool>())
-            .prop_map(|(n, x, s, b, d, z, t, l, whole)| {
-                let t = t.join(",");
+        (integer(), one_of(&["1", "2.5", "2", "null"]), text(), one_of(&["true", "false", "null"]), day, instant, list, mixed, objects, any::<bool>())
+            .prop_map(|(n, x, s, b, d, z, t, m, l, whole)| {
+                let (t, m) = (t.join(","), m.join(","));
                 let l: Vec<_> = l.iter().map(|n| format!(r#"{{"n":{n}}}"#)).collect();
                 let l = l.join(",");
                 if whole {
-                    format!(r#"{{"n":{n},"x":{x},"s":{s},"b":{b},"d":{d},"z":{z},"t":[{t}],"l":[{l}],"o":{{"n":{n}}},"e":null}}"#)
+                    format!(r#"{{"n":{n},"x":{x},"s":{s},"b":{b},"d":{d},"z":{z},"t":[{t}],"m":[{m}],"l":[{l}],"o":{{"n":{n}}},"e":null}}"#)
                 } else {
-                    format!(r#"{{"n":{n},"s":{s},"d":{d},"t":[{t}]}}"#)
+                    format!(r#"{{"n":{n},"s":{s},"d":{d},"t":[{t}],"m":[{m}]}}"#)
                 }
             })
+    }
+
+    pub(in crate::condition) fn facts<'a>(
+        document: &'a Document,
+        schema: &'a Schema,
+        state: &'a str,
+    ) -> Facts<'a> {
+        let now = Timestamp::from_micros(1_704_067_200_000_000);
+        Facts {
+            document: document.root(),
+            before: None,
+            schema,
+            lifecycle: Lifecycle {
+                id: EntityId::NIL,
+                state,
+                created: now,
+                updated: now,
+                previous_transition: "",
+                transaction: TransactionId::NIL,
+            },
+            absent_lists_are_null: false,
+        }
     }
 
     proptest! {
@@ -779,16 +803,7 @@ mod tests {
             let is_never = matches!(findings.first(), Some(Finding::Never(_)));
             for (entity, state) in entities {
                 let document = document(&entity);
-                let now = Timestamp::from_micros(1_704_067_200_000_000);
-                let lifecycle = Lifecycle {
-                    id: EntityId::NIL,
-                    state,
-                    created: now,
-                    updated: now,
-                    previous_transition: "",
-                    transaction: TransactionId::NIL,
-                };
-                let facts = Facts { document: document.root(), before: None, schema: &schema, lifecycle, absent_lists_are_null: false };
+                let facts = facts(&document, &schema, state);
                 let holds = condition.holds(facts, None);
                 prop_assert!(!(is_never && holds), "{:?} {}", findings, entity);
                 prop_assert!(holds || !condition.is_always());

@@ -301,8 +301,62 @@ fn literal_start(pattern: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
-    use crate::entity::Document;
+    use crate::condition::impossible::tests::{SAMPLE, condition, document, entity, facts};
+    use crate::entity::{Document, Value};
+
+    /// Whether a look-up by a narrowing finds a document.
+    fn finds(narrowing: &Narrowing, root: Value<'_>, state: &str) -> bool {
+        match narrowing {
+            Narrowing::Everything | Narrowing::After(_) => true,
+            Narrowing::State(known) => known.as_str() == state,
+            Narrowing::Keys { path, ranges } => Key::of(path, root)
+                .iter()
+                .any(|key| *key == Key::many() || ranges.iter().any(|range| range.holds(key))),
+            Narrowing::All(parts) => parts.iter().all(|part| finds(part, root, state)),
+            Narrowing::Any(parts) => parts.iter().any(|part| finds(part, root, state)),
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+        #[test]
+        fn what_holds_for_an_entity_is_found_by_an_index(
+            text in condition(),
+            entities in prop::collection::vec((entity(), prop::sample::select(vec!["a", "b", "1"])), 1..12),
+        ) {
+            let schema = Schema::infer(&document(SAMPLE));
+            let Ok(condition) = Condition::parse(&text) else { return Ok(()) };
+            let narrowing = condition.narrowing(&schema);
+            for (entity, state) in entities {
+                let document = document(&entity);
+                let holds = condition.holds(facts(&document, &schema, state), None);
+                prop_assert!(!holds || finds(&narrowing, document.root(), state), "{text} {entity}");
+            }
+        }
+    }
+
+    /// The scan found what the index did not: an end that holds for the time, one for the text.
+    #[test]
+    fn both_ends_of_a_range_are_read_alike() {
+        let schema = Schema::infer(&document(SAMPLE));
+        for (range, held) in [
+            (r#"["2024-01-01","2024-12-31"]"#, true),
+            (r#"["2024-01-01T00:00:00Z","2024-12-31T24:00:00Z"]"#, false),
+            (r#"["2024-01-01","2023-12-31T23:59:00Z"]"#, false),
+            (r#"["2024-01-02","2024-01-01T24:00:00Z"]"#, false),
+        ] {
+            let text = leaf("$.m", "BETWEEN_INCLUSIVE", range);
+            let condition = Condition::parse(&text).expect("a condition");
+            let document = document(r#"{"m":["2024-01-01"]}"#);
+            let holds = condition.holds(facts(&document, &schema, "a"), None);
+            let found = finds(&condition.narrowing(&schema), document.root(), "a");
+            assert_eq!(holds, held, "{range}");
+            assert!(!held || found, "{range}");
+        }
+    }
 
     fn narrowing(condition: &str) -> Narrowing {
         let sample = r#"{"n":1,"s":"x","t":["a"],"l":[{"k":1}],"g":[1,[2]],"day":"2024-01-01"}"#;

@@ -253,7 +253,12 @@ fn read_re2(text: &str) -> Result<(usize, String), String> {
     // On its own: the parentheses around it must not be what makes it valid.
     let ast = parse::Parser::new().parse(&pattern);
     let ast = ast.map_err(|error| error.to_string())?;
-    Ok((weigh(&ast), format!("^(?:{pattern})$")))
+    let mut whole = format!("^(?:{pattern})$");
+    // A comment at its end, which the flag `x` permits, goes on until the end of the line.
+    if parse::Parser::new().parse(&whole).is_err() {
+        whole = format!("^(?:{pattern}\n)$");
+    }
+    Ok((weigh(&ast), whole))
 }
 
 /// The estimated size of a compiled pattern, in bytes.
@@ -374,6 +379,7 @@ mod tests {
             (r"(?i)straße|\p{L}{1,64}", "STRASSE"),
             (r"\pL{64}", &"é".repeat(64)),
             (r".{0,255}", "any"),
+            (r"(?x) a b # a comment", "ab"),
             (
                 r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,9})?Z",
                 "2024-01-02T03:04:05Z",

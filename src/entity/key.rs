@@ -50,13 +50,13 @@ impl Key {
         Self::tagged(if value { tag::TRUE } else { tag::FALSE })
     }
 
-    /// The key of an object, or of a list within a list.
+    /// The key of an object.
     pub fn container() -> Self {
         Self::tagged(tag::CONTAINER)
     }
 
-    /// The key of a document with more values at a path than it may have keys: every look-up finds
-    /// it.
+    /// The key of a document with more values at a path than it may have keys, or with lists within
+    /// a list: every look-up finds it.
     pub fn many() -> Self {
         Self::tagged(tag::MANY)
     }
@@ -116,21 +116,29 @@ impl Key {
     }
 
     /// The keys of a document at a path: one for each value that a test of the path reads, and a
-    /// second one for text that is a time; a single key if there are very many values.
+    /// second one for text that is a time; a single key if there are very many values, or lists
+    /// within a list, whose elements a test of the path may read.
     pub fn of(path: &Path, root: Value<'_>) -> Vec<Self> {
         let mut keys = Vec::new();
-        path.any(root, &mut |value| {
+        let has_inner_list = path.any(root, &mut |value| {
             match value.map(Value::shape) {
                 None => keys.push(Self::null()),
                 Some(Shape::Array(elements)) => {
                     for element in elements {
-                        Self::add(&element.shape(), &mut keys);
+                        let shape = element.shape();
+                        if matches!(shape, Shape::Array(_)) {
+                            return true;
+                        }
+                        Self::add(&shape, &mut keys);
                     }
                 }
                 Some(shape) => Self::add(&shape, &mut keys),
             }
             false
         });
+        if has_inner_list {
+            return vec![Self::many()];
+        }
         keys.sort_unstable();
         keys.dedup();
         if keys.len() > KEYS_MAX {
@@ -307,6 +315,7 @@ mod tests {
                 &format!("{{\"a\":{:?}}}", (0..2_000).collect::<Vec<_>>()),
                 vec![Key::many()],
             ),
+            ("$.a", r#"{"a":[1,[2]]}"#, vec![Key::many()]),
             (
                 "$.a",
                 r#"{"a":"2024"}"#,

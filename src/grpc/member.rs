@@ -1,6 +1,7 @@
 //! Converts between calls of members and their payloads.
 
 use serde_json::{Value, value::RawValue};
+use tokio::time::Instant;
 
 use crate::compute::{Rejection, Request, Response, Work};
 use crate::dispatch::{CriterionResult, Reply};
@@ -19,6 +20,9 @@ pub(super) const AUTH_CLAIMS: &str = "authclaims";
 
 /// The same for every attempt of one call.
 pub(super) const DISPATCH_KEY: &str = "dispatchkey";
+
+/// How many milliseconds are left of the attempt when it is sent.
+const TIME_LIMIT: &str = "timeoutms";
 
 /// A call as an event.
 pub(super) fn call(request: &Request) -> Event {
@@ -44,10 +48,19 @@ pub(super) fn call(request: &Request) -> Event {
     if let Some(trace) = &work.principal.trace {
         event = event.within(trace);
     }
+    if let Some(left) = request.deadline.and_then(milliseconds_until) {
+        event = event.with(TIME_LIMIT, text(&left.to_string()));
+    }
     match &request.token {
         Some(token) => event.with(TOKEN_ATTRIBUTE, text(token)),
         None => event,
     }
+}
+
+/// None if that is more than timers of all languages can wait for: 24 days.
+fn milliseconds_until(deadline: Instant) -> Option<i32> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    i32::try_from(left.as_millis()).ok()
 }
 
 /// A member's response.

@@ -14,6 +14,7 @@ use tonic::{
     transport::{ClientTlsConfig, Endpoint},
 };
 
+use crate::auth::Peer;
 use crate::cluster::{Cluster, Dial, Pipe};
 use crate::event::{
     frame::Frame,
@@ -77,9 +78,12 @@ impl Peers for PeerService {
         &self,
         request: Request<Streaming<Frame>>,
     ) -> Result<Response<Self::linkStream>, Status> {
+        let peer = request.extensions().get::<Peer>();
+        let address = peer.unwrap_or(&Peer::UNKNOWN).to_string();
         let (pipe, to_send) = pipe(request.into_inner());
         let cluster = self.cluster.clone();
-        self.tasks.spawn(async move { cluster.accept(pipe).await });
+        self.tasks
+            .spawn(async move { cluster.accept(pipe, &address).await });
         let sent = stream::unfold(to_send, |mut to_send| async {
             let item = to_send.recv().await?;
             Some((

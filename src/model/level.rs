@@ -153,18 +153,7 @@ pub(super) fn extension(
     level: ChangeLevel,
     compat: Compat,
 ) -> Result<Option<Extension>, Excess> {
-    let mut comparison = Comparison {
-        compat,
-        path: String::new(),
-        needs: ChangeLevel::ArrayLength,
-        excess: Excess {
-            level,
-            listed: Vec::new(),
-            more: 0,
-            size: Listed::default(),
-            is_polymorphic: false,
-        },
-    };
+    let mut comparison = Comparison::at(level, compat);
     let delta = comparison.node(&schema.root, seen(document.root()), Slot::Field);
     let Comparison { needs, excess, .. } = comparison;
     if excess.listed.is_empty() {
@@ -174,6 +163,21 @@ pub(super) fn extension(
         }))
     } else {
         Err(excess)
+    }
+}
+
+impl Schema {
+    /// Checks that a delta, which was computed against an earlier state of this schema, may still be
+    /// merged: fields and types of concurrent writers commute, but one place takes objects, lists or
+    /// scalars, as it would if the writers came one after the other.
+    pub fn check_delta(&self, delta: &Self) -> Result<(), Excess> {
+        // The level is checked elsewhere, and all profiles have the same kinds.
+        let mut comparison = Comparison::at(ChangeLevel::Structural, Compat::Documented);
+        comparison.node(&self.root, delta.root.clone(), Slot::Field);
+        if comparison.excess.is_polymorphic {
+            return Err(comparison.excess);
+        }
+        Ok(())
     }
 }
 
@@ -203,6 +207,21 @@ struct Comparison {
 }
 
 impl Comparison {
+    fn at(level: ChangeLevel, compat: Compat) -> Self {
+        Self {
+            compat,
+            path: String::new(),
+            needs: ChangeLevel::ArrayLength,
+            excess: Excess {
+                level,
+                listed: Vec::new(),
+                more: 0,
+                size: Listed::default(),
+                is_polymorphic: false,
+            },
+        }
+    }
+
     /// Compares something below the current path.
     fn within<T>(
         &mut self,
@@ -440,6 +459,69 @@ mod tests {
     }
 
     #[test]
+    fn deltas_of_the_same_schema_merge_unless_they_make_two_kinds_of_one_place() {
+        let known = schema(r#"{"a":1,"none":null,"empty":[]}"#);
+        for (first, second, refused) in [
+            (r#"{"b":1}"#, r#"{"b":"x","c":{"d":1}}"#, None),
+            (r#"{"b":{"c":1}}"#, r#"{"b":{"d":[1]}}"#, None),
+            (r#"{"b":null}"#, r#"{"b":{"c":1}}"#, None),
+            (r#"{"b":{"c":1}}"#, r#"{"b":null}"#, None),
+            (r#"{"b":[]}"#, r#"{"b":[{"c":1}]}"#, None),
+            (r#"{"b":[1,{"c":1}]}"#, r#"{"b":[1,{"c":1}]}"#, None),
+            (
+                r#"{"b":1}"#,
+                r#"{"b":{"c":1}}"#,
+                Some("b: object where a scalar is declared"),
+            ),
+            (
+                r#"{"b":{"c":1}}"#,
+                r#"{"b":1}"#,
+                Some("b: a scalar where object is declared"),
+            ),
+            (
+                r#"{"b":{"c":1}}"#,
+                r#"{"b":[1]}"#,
+                Some("b: array where object is declared"),
+            ),
+            (
+                r#"{"none":1}"#,
+                r#"{"none":[1]}"#,
+                Some("none: array where a scalar is declared"),
+            ),
+            (
+                r#"{"empty":[1]}"#,
+                r#"{"empty":[[1]]}"#,
+                Some("empty[*]: array where a scalar is declared"),
+            ),
+            (
+                r#"{"b":{"c":1}}"#,
+                r#"{"b":{"c":[1]}}"#,
+                Some("b.c: array where a scalar is declared"),
+            ),
+        ] {
+            let delta = |sample: &str| {
+                let document = Document::parse(sample).expect(sample);
+                let level = ChangeLevel::Structural;
+                let added = extension(&known, &document, level, Compat::Documented);
+                added.expect("permitted").expect("new").delta
+            };
+            let grown = known.clone().merge(delta(first));
+            let checked = grown.check_delta(&delta(second));
+            let said = checked.map_err(|excess| {
+                assert_eq!(excess.code(), Code::PolymorphicSlot);
+                excess.to_string()
+            });
+            match refused {
+                None => assert_eq!(said, Ok(()), "{first} {second}"),
+                Some(why) => {
+                    let said = said.expect_err(second);
+                    assert!(said.contains(why), "{said}");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn a_violation_says_where_what_and_which_level() {
         let (schema, document) = (
             schema(r#"{"a":1,"b":[1]}"#),
@@ -508,6 +590,16 @@ mod tests {
                         prop_assert_eq!(grown.root, imported);
                     }
                 }
+            }
+        }
+
+        #[test]
+        fn a_delta_fits_the_schema_it_was_computed_against_and_its_own_result(a in any_sample(), b in any_sample()) {
+            let (schema, document) = (schema(&a), Document::parse(&b).expect("JSON"));
+            if let Ok(Some(added)) = extension(&schema, &document, ChangeLevel::Structural, Compat::Documented) {
+                prop_assert_eq!(schema.check_delta(&added.delta), Ok(()));
+                let grown = schema.merge(added.delta.clone());
+                prop_assert_eq!(grown.check_delta(&added.delta), Ok(()));
             }
         }
 

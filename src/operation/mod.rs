@@ -318,6 +318,8 @@ pub async fn dispatch_permitted(
     event: Event,
 ) -> Result<Answer, Failure> {
     let Permit { place } = permit;
+    // The rest of the request, or those before it in a batch, may have taken long.
+    cx.login().check()?;
     let (kind, route) = (event.kind, &ROUTES[place]);
     if let Some((cluster, node)) = cx.elsewhere() {
         let login = cx.login().clone();

@@ -84,7 +84,7 @@ impl Run {
             Arrival::Signal { kind, payload } => machine.signal(kind, payload)?,
             Arrival::Cancel { reason } => machine.cancel(&reason)?,
             // A saga may still undo something after its end.
-            Arrival::Due => machine.due(),
+            Arrival::Due { at } => machine.due(at),
             _ if machine.run.status.is_end() => machine.ignore(),
             Arrival::Start => machine.start(),
             Arrival::ChildEnded {
@@ -269,12 +269,13 @@ impl Machine<'_> {
         })))
     }
 
-    fn due(&mut self) -> Flow {
-        if self.run.due().is_none_or(|due| due > self.world.now) {
+    fn due(&mut self, at: Timestamp) -> Flow {
+        let has_come = |due: Timestamp| due == at || due <= self.world.now;
+        if !self.run.due().is_some_and(has_come) {
             return self.ignore();
         }
         let deadline = self.run.saga.as_ref().and_then(|saga| saga.due());
-        if deadline.is_some_and(|deadline| deadline <= self.world.now) {
+        if deadline.is_some_and(has_come) {
             return self.interrupt(Status::TimedOut, "saga timeout");
         }
         let Some(waiting) = self.resume() else {

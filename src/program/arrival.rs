@@ -10,6 +10,7 @@ use super::{
     run::{Payload, Run, Status},
     saga::Purpose,
 };
+use crate::clock::Timestamp;
 
 /// What reaches a run. All but [`Arrival::Replied`] begin a turn.
 #[derive(Debug, Clone)]
@@ -21,8 +22,11 @@ pub enum Arrival {
         ordinal: u64,
         answer: Answer,
     },
-    /// Time has passed; nothing happens before [`Run::due`].
-    Due,
+    /// Time has passed; nothing happens before [`Run::due`]. What was to happen at `at` is due,
+    /// also if the clock was set back and shows an earlier time.
+    Due {
+        at: Timestamp,
+    },
     Signal {
         kind: Box<str>,
         /// JSON.
@@ -62,7 +66,7 @@ impl Arrival {
                 | Reply::Order(Chosen::Cached { output }),
             ) => output.len(),
             Self::Start
-            | Self::Due
+            | Self::Due { .. }
             | Self::Cancel { .. }
             | Self::EntityMoved
             | Self::Replied(_) => 0,

@@ -8,7 +8,7 @@ use axum::{
     response::Response,
 };
 use futures_util::{
-    StreamExt as _,
+    FutureExt as _, StreamExt as _,
     stream::{self, BoxStream},
 };
 use prost::Message as _;
@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use tower::ServiceExt as _;
 
 use super::{Gateway, TOKEN_HEADER};
-use crate::auth::Login;
+use crate::auth::{self, Login};
 use crate::error::Failure;
 use crate::operation::{CallerMessage, unavailable};
 
@@ -104,6 +104,8 @@ pub(super) async fn carry(
     let Some(node) = token.and_then(|token| gateway.services.runtime.elsewhere(token)) else {
         return Ok(None);
     };
+    // The body may have taken long to come.
+    login.check()?;
     let message = RequestMessage {
         caller: CallerMessage::of(&login.caller),
         method: method.as_str().to_owned(),
@@ -119,11 +121,22 @@ pub(super) async fn carry(
     };
     let asked = timeout(cluster.proxy_timeout(), asking).await;
     let (answers, head) = asked.ok().flatten().ok_or_else(unavailable)?;
-    let parts = stream::unfold(Some(answers), |answers| async {
-        let mut answers = answers?;
+    // The other node cannot know when the credentials are revoked.
+    let login = login.clone();
+    let withdrawal = async move { login.withdrawn().await }.boxed();
+    let parts = stream::unfold(Some((answers, withdrawal)), |begun| async {
+        let (mut answers, mut withdrawal) = begun?;
         let cut_off =
             || std::io::Error::other("the node of the transaction has cut its answer off");
-        let part = match answers.next().await {
+        let next = tokio::select! {
+            biased;
+            () = &mut withdrawal => {
+                let revoked = std::io::Error::other(auth::withdrawn().to_string());
+                return Some((Err(revoked), None));
+            }
+            next = answers.next() => next,
+        };
+        let part = match next {
             Ok(None) => return None,
             Ok(Some(part)) => match PartMessage::decode(part) {
                 Ok(part) if !part.is_cut_off => Ok(part.bytes),
@@ -131,7 +144,7 @@ pub(super) async fn carry(
             },
             Err(_) => Err(cut_off()),
         };
-        let rest = part.is_ok().then_some(answers);
+        let rest = part.is_ok().then_some((answers, withdrawal));
         Some((part, rest))
     });
     let mut response = Response::new(Body::from_stream(parts));

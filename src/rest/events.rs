@@ -209,7 +209,12 @@ impl Sender {
             cancel.clone(),
         )
         .holding(self.hold.clone());
-        Reply::new(&id, kind, dispatch(cx, event).await, cancel)
+        // Events of a batch are dispatched as their answers are read, which may take long.
+        let answer = match self.login.check_expiry() {
+            Ok(()) => dispatch(cx, event).await,
+            Err(expired) => Err(expired),
+        };
+        Reply::new(&id, kind, answer, cancel)
     }
 }
 

@@ -45,6 +45,9 @@ const CONFLICTS_MAX: u32 = 10;
 /// The pause after a failure.
 const AFTER_TROUBLE: Duration = Duration::from_secs(1);
 
+/// How often it is looked whether the clock was set back.
+const COMPARE_EVERY: Duration = Duration::from_secs(1);
+
 /// The smallest difference between times.
 const TICK: i64 = 1;
 
@@ -87,6 +90,7 @@ impl Agenda {
 
     /// Puts a schedule where it says, but leaves out no instant that it was to be fired at.
     fn plan(&mut self, name: Name, schedule: &Schedule, now: Timestamp) {
+        warn_if_ahead(&name, schedule, now);
         let known = self.of.get(&name).copied();
         let instant = known.map(|known| known.instant.micros());
         let after = instant.map_or_else(|| now.micros(), |known| now.micros().min(known - TICK));
@@ -101,6 +105,7 @@ impl Agenda {
 
     /// Plans a schedule that others have known to be this process's since it has begun to start.
     fn plan_left(&mut self, name: Name, schedule: &Schedule, now: Timestamp) {
+        warn_if_ahead(&name, schedule, now);
         let next = schedule.next_since(now.before(LEFT_MAX));
         let next = next.filter(|_| !schedule.paused);
         let left = next.map(|instant| Planned {
@@ -122,6 +127,10 @@ impl Agenda {
             }
         }
         taken
+    }
+
+    fn names(&self) -> Vec<Name> {
+        self.of.keys().cloned().collect()
     }
 
     fn next(&self) -> Option<Timestamp> {
@@ -148,6 +157,19 @@ impl Planned {
     }
 }
 
+/// A schedule that has come further than the clock shows was fired while the clock was wrong.
+fn warn_if_ahead((_, key): &Name, schedule: &Schedule, now: Timestamp) {
+    if schedule.paused || !schedule.is_ahead(now) {
+        return;
+    }
+    let (producer, next) = (&*key.name, schedule.next(now));
+    let next = next.map(|next| next.to_string()).unwrap_or_default();
+    warn!(
+        producer,
+        next, "the clock was set back after a schedule had fired; it fires next at `next`"
+    );
+}
+
 impl Runtime {
     /// Fires schedules and follows topics until `stop` is cancelled.
     pub async fn look_after_producers(self, stop: CancellationToken) {
@@ -161,6 +183,7 @@ impl Runtime {
     /// Triggers that were committed go to `triggers`.
     async fn fire_schedules(&self, triggers: mpsc::UnboundedSender<Name>) {
         let mut agenda = Agenda::default();
+        let mut seen = self.0.clock.now();
         self.read_schedules(&mut agenda).await;
         loop {
             let due = self.leave_to_others(&mut agenda).await;
@@ -198,17 +221,33 @@ impl Runtime {
                     self.plan(&mut agenda, name).await;
                 }
             }
-            let pause = agenda.next().map(|due| due.since(self.0.clock.now()));
+            let next = agenda.next();
             let pause = async {
-                match pause {
-                    Some(pause) => tokio::time::sleep(pause).await,
+                match next {
+                    Some(due) => self.0.clock.reached(due).await,
                     None => std::future::pending().await,
                 }
             };
             tokio::select! {
                 () = pause => {}
                 () = self.storage().producers_changed() => {}
+                () = self.set_back(&mut seen), if next.is_some() => {
+                    for name in agenda.names() {
+                        self.plan(&mut agenda, name).await;
+                    }
+                }
             }
+        }
+    }
+
+    /// Returns once the clock shows an earlier time than it did last.
+    async fn set_back(&self, seen: &mut Timestamp) {
+        loop {
+            let before = std::mem::replace(seen, self.0.clock.now());
+            if *seen < before {
+                return;
+            }
+            tokio::time::sleep(COMPARE_EVERY).await;
         }
     }
 

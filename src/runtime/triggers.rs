@@ -187,10 +187,10 @@ impl Runtime {
             if !looked_at.is_empty() {
                 continue;
             }
-            let pause = following.next().map(|due| due.since(self.0.clock.now()));
+            let next = following.next();
             let pause = async {
-                match pause {
-                    Some(pause) => tokio::time::sleep(pause).await,
+                match next {
+                    Some(due) => self.0.clock.reached(due).await,
                     None => std::future::pending().await,
                 }
             };

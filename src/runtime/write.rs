@@ -358,7 +358,7 @@ impl Runtime {
                 .admit(&document, runtime.0.settings.compat)
         });
         Ok(match admitted.await {
-            Ok(Some(extension)) => session.unit()?.widen(definitions, extension)?,
+            Ok(Some(extension)) => session.unit()?.learn(definitions, extension)?,
             Ok(None) | Err(_) => Arc::clone(definitions),
         })
     }

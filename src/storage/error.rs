@@ -9,7 +9,7 @@ use super::{
 use crate::entity::{Position, Sequence};
 use crate::error::{Code, Coded, Properties};
 use crate::id::{EntityId, ModelKey, RunId};
-use crate::model::{InvalidKeys, InvalidValue, Lock, Oversized};
+use crate::model::{Excess, InvalidKeys, InvalidValue, Lock, Oversized};
 
 /// Why storage did not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -48,6 +48,9 @@ pub enum Error {
     InvalidUniqueValue(#[from] InvalidValue),
     #[error(transparent)]
     OversizedModel(#[from] Oversized),
+    /// Another unit has meanwhile made another kind of value of a place of the model.
+    #[error(transparent)]
+    PolymorphicSlot(Excess),
     #[error("the transaction holds more than {what}; split it")]
     TooLarge { what: &'static str },
     #[error(
@@ -170,6 +173,7 @@ impl Coded for Error {
             Self::InvalidUniqueKeys(error) => error.code(),
             Self::InvalidUniqueValue(error) => error.code(),
             Self::OversizedModel(error) => error.code(),
+            Self::PolymorphicSlot(error) => error.code(),
             Self::TooLarge { .. } => Code::TransactionTooLarge,
             Self::NoRoom { .. } => Code::TenantLimitExceeded,
             Self::Cancelled => Code::Cancelled,
@@ -229,6 +233,7 @@ impl Coded for Error {
             Self::InvalidUniqueKeys(error) => error.properties(),
             Self::InvalidUniqueValue(error) => error.properties(),
             Self::OversizedModel(error) => error.properties(),
+            Self::PolymorphicSlot(error) => error.properties(),
             Self::NoRoom { bytes } => vec![
                 ("limit", "INTERLOCK_COMMIT_QUEUE_BYTES".into()),
                 ("allowed", (*bytes).into()),

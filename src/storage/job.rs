@@ -10,7 +10,9 @@ use std::sync::Arc;
 use super::{
     Error, Snapshot, Storage,
     draft::{self, StoredOutcome},
-    port::{Definitions, Job, JobChore, JobEnd, JobRow, JobState, NodeRow, TenantRow, Upkeep},
+    port::{
+        Definitions, Job, JobChore, JobEnd, JobRow, JobState, Node, NodeRow, TenantRow, Upkeep,
+    },
 };
 use crate::clock::Timestamp;
 use crate::entity::{Position, Sequence};
@@ -130,9 +132,8 @@ impl Storage {
         limit: i64,
     ) -> Result<Vec<(JobRow, JobTenant)>, Error> {
         let jobs = if self.is_shared() {
-            let live = self.live();
-            let claiming = self.0.database.claim_jobs(self.node(), &live, limit);
-            claiming.await?
+            let database = &self.0.database;
+            database.claim_jobs(self.node(), limit, Node::LIVE).await?
         } else {
             self.0.database.jobs_to_run(after, limit).await?
         };

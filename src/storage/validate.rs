@@ -7,7 +7,9 @@ use foldhash::{HashMap, HashSet};
 
 use super::{
     Error,
-    draft::{Draft, FOLDED_AT, Holders, ModelChange, RecordView, Taken, TopicView, encode_schema},
+    draft::{
+        Draft, FOLDED_AT, Holders, ModelChange, RecordView, Sender, Taken, TopicView, encode_schema,
+    },
     port::{Definitions, Edit, Effect, ModelRow, RunKey, TaskKey, TenantRow},
 };
 use crate::entity::{Position, Sequence};
@@ -117,6 +119,21 @@ impl View {
 }
 
 impl View {
+    /// Whether what a unit adds to models fits what other units have added meanwhile.
+    fn deltas_fit(&self, draft: &Draft) -> Result<(), Error> {
+        for widening in &draft.widenings {
+            let Some(model) = self.model(&draft.tenant, &widening.model) else {
+                continue;
+            };
+            let fits = model.schema.check_delta(&widening.delta);
+            fits.map_err(|excess| match widening.sender {
+                Sender::Caller => Error::PolymorphicSlot(excess),
+                Sender::Member => Error::Conflict,
+            })?;
+        }
+        Ok(())
+    }
+
     /// Whether the runs of a unit are where it has read them, and its new runs bring new keys.
     fn runs_hold(&self, draft: &Draft) -> Result<(), Error> {
         let current = |run: &RunId| self.runs.get(run).copied().flatten();
@@ -188,6 +205,8 @@ pub(super) fn validate(view: &mut View, draft: &Draft, first: Position) -> Resul
     if !reads_hold || !writes_hold || !records_hold || !tasks_hold {
         return Err(Error::Conflict);
     }
+    // After what it has read: with other documents it might add something else.
+    view.deltas_fit(draft)?;
     view.topics.check(&draft.tenant, &draft.publications)?;
     view.runs_hold(draft)?;
     view.holders.give(draft)?;
@@ -396,6 +415,7 @@ pub(super) mod tests {
                 model: key.clone(),
                 delta: Schema::infer(&Document::parse(sample).expect(sample)),
                 needs,
+                sender: Sender::Caller,
             });
             draft
         };

@@ -5,6 +5,7 @@
 //! or a tenant.
 
 pub mod described;
+mod lines;
 mod log;
 pub mod measure;
 pub mod nodes;
@@ -15,6 +16,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tracing::Level;
 
+pub use lines::LimitedLines;
 pub use log::{has_panicked, level_name, log_panics, parse_level};
 pub use sampler::{BadSampler, Sampler, Strategy};
 

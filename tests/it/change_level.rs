@@ -312,6 +312,27 @@ async fn writers_that_widen_the_same_model_never_meet() {
 }
 
 #[tokio::test]
+async fn writers_that_put_different_kinds_into_one_field_are_refused_but_for_one_kind() {
+    let (_server, connection, model) = stage(json!({"n": 1}), STRUCTURAL).await;
+    let connection = Arc::new(connection);
+    for n in 0..20 {
+        let field = format!("f{n}");
+        let makes = [json!(1), json!([1]), json!({"o": 1})].map(|value| {
+            let (connection, model) = (Arc::clone(&connection), model.clone());
+            let (kind, payload) = new(&model, json!({&field: value}));
+            async move { connection.call(kind, payload).await }
+        });
+        let answers = join_all(makes).await;
+        let (made, refused): (Vec<_>, Vec<_>) =
+            answers.iter().partition(|answer| answer["success"] == true);
+        assert_eq!(made.len(), 1, "{answers:?}");
+        for answer in refused {
+            assert_eq!(code(answer), "POLYMORPHIC_SLOT");
+        }
+    }
+}
+
+#[tokio::test]
 async fn what_was_added_outlives_a_crash_and_a_fold() {
     let mut server = Server::on_disk(&[]);
     let connection = server.connect().await;

@@ -1,10 +1,9 @@
 //! Several processes over one `PostgreSQL` database.
 
+mod greeting;
+
 use std::{sync::Arc, time::Duration};
 
-use futures_util::StreamExt as _;
-use interlock::event::{frame::Frame, proto::peers::peers_client::PeersClient};
-use prost::Message as _;
 use serde_json::{Value, json};
 use tokio::{
     net::{TcpListener, TcpStream},
@@ -448,48 +447,6 @@ async fn a_node_with_another_secret_gets_no_calls() {
     for _ in 0..6 {
         connection.ok("EntityCreateRequest", made.clone()).await;
     }
-}
-
-#[tokio::test]
-async fn a_node_of_another_version_is_refused_by_name() {
-    #[derive(Clone, PartialEq, prost::Message)]
-    struct Hello {
-        #[prost(string, tag = "1")]
-        version: String,
-        #[prost(int64, tag = "2")]
-        number: i64,
-        #[prost(string, tag = "3")]
-        name: String,
-        #[prost(bytes = "vec", tag = "4")]
-        nonce: Vec<u8>,
-    }
-    let database = Database::new(backend::migrate);
-    let server = node(&database, "a");
-    let address = format!("http://{}", server.grpc);
-    let mut client = PeersClient::connect(address).await.expect("connects");
-    let hello = Hello {
-        version: "99.0.0".to_owned(),
-        number: 7,
-        name: "newer".to_owned(),
-        nonce: vec![1; 32],
-    };
-    let hello = Frame(hello.encode_to_vec().into());
-    let said_by_it = futures_util::stream::iter([hello]).chain(futures_util::stream::pending());
-    let mut answers = client
-        .link(said_by_it)
-        .await
-        .expect("a stream")
-        .into_inner();
-    answers
-        .message()
-        .await
-        .expect("an answer")
-        .expect("a welcome");
-    let status = answers.message().await.expect_err("refused");
-    for part in ["newer", "99.0.0", env!("CARGO_PKG_VERSION")] {
-        assert!(status.message().contains(part), "{status}");
-    }
-    until_said(&server, "99.0.0").await;
 }
 
 /// A way to a server that can be cut: connections on it end, and new ones are closed at once.

@@ -52,7 +52,7 @@ async fn the_console_is_whole_and_asks_this_service_only() {
     assert_eq!(slash.headers["location"], "../console");
     assert_eq!(rest.get("/console/nothing.js").await.status, 404);
     let files = files(&rest).await;
-    assert_eq!(files.len(), 11);
+    assert_eq!(files.len(), 12);
     for (name, text) in &files {
         let places = text.replace("http://www.w3.org/2000/svg", "");
         assert!(!places.contains("http"), "{name} names another place");
@@ -185,6 +185,29 @@ async fn the_views_show_entities_runs_and_definitions_and_act_on_them() {
             assert!(text.contains(part), "`{part}` is missing:\n{text}");
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_button_acts_on_what_is_shown_also_if_it_looks_like_one_before() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let workflow = json!({"version": "1", "name": "orders", "initialState": "NEW", "states": {
+        "NEW": {"transitions": [{"name": "approve", "next": "DONE", "manual": true}]}, "DONE": {}}});
+    let model = governed_model(&connection, "order", json!({"total": 1}), workflow).await;
+    let before = create(&connection, &model, json!({"total": 1})).await;
+    let after = create(&connection, &model, json!({"total": 1})).await;
+    let looks = [
+        format!("#/entity/{before}"),
+        format!("#/entity/{after} ! Take transition"),
+        format!("#/entity/{before}"),
+        format!("#/entity/{after}"),
+    ];
+    let looks: Vec<&str> = looks.iter().map(String::as_str).collect();
+    let Some(texts) = seen(&server, &looks).await else {
+        return;
+    };
+    assert!(texts[2].contains("Take transition"), "{}", texts[2]);
+    assert!(!texts[3].contains("Take transition"), "{}", texts[3]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -250,6 +250,43 @@ async fn one_frozen_member_holds_up_nobody_else() {
 }
 
 #[tokio::test]
+async fn a_call_says_how_much_time_is_left_for_it() {
+    let server = Server::with(&[("INTERLOCK_DISPATCH_RESPONSE_TIMEOUT", "40s")]);
+    let connection = server.connect().await;
+    let member = Member::join(&server, &["timers"]).await;
+    let mut calls = member.record(|call| match call.event.kind {
+        EventType::EntityCriteriaCalculationRequest => Reply::Matches(true),
+        EventType::EntityFunctionCalculationRequest => {
+            Reply::Schedule(json!({"fireAfterMs": 3_600_000}))
+        }
+        _ => Reply::Nothing,
+    });
+    let limit = json!({"responseTimeoutMs": 20_000});
+    let may = json!({"type": "function", "function": {"name": "may", "config": limit}});
+    let when = json!({"name": "when", "resultKind": "Schedule", "calculationNodesTags": "timers",
+        "responseTimeoutMs": 10_000});
+    let processors = json!([sync_processor("p", json!({}))]);
+    let workflow = json!({"version": "1", "name": "limited", "initialState": "NEW", "states": {
+        "NEW": {"transitions": [{"name": "go", "next": "DONE", "manual": false, "criterion": may, "processors": processors}]},
+        "DONE": {"transitions": [{"name": "lapse", "next": "NEW", "manual": false, "schedule": {"function": when}}]},
+    }});
+    let model = governed_model(&connection, "limited", json!({"n": 1}), workflow).await;
+    create(&connection, &model, json!({"n": 1})).await;
+    for (kind, limit) in [
+        (EventType::EntityCriteriaCalculationRequest, 20_000),
+        (EventType::EntityProcessorCalculationRequest, 40_000),
+        (EventType::EntityFunctionCalculationRequest, 10_000),
+    ] {
+        let call = calls.recv().await.expect("a call");
+        let left = call.event.attribute("timeoutms").expect("a time limit");
+        let left: u32 = left.parse().expect("a number");
+        assert_eq!(call.event.kind, kind);
+        // It is what is left when the call is sent; that takes seconds on a busy machine at most.
+        assert!((limit / 2..=limit).contains(&left), "{left} of {limit}");
+    }
+}
+
+#[tokio::test]
 async fn answers_to_calls_that_are_not_out_change_nothing() {
     let server = Server::start();
     let connection = server.connect().await;

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::support::provider::{FIRST, Provider, SECOND, SecureProvider, Whim};
 use crate::support::token::{KEY, TAKES_TOKENS, claims_of};
-use crate::support::{Rest, Said, Server, iam};
+use crate::support::{Rest, Said, Server, iam, wait::until};
 
 const TENANT: &str = "7d3c1d3e-0b5f-4a56-9f0a-3a1a6a6f0001";
 const OTHER: &str = "7d3c1d3e-0b5f-4a56-9f0a-3a1a6a6f0002";
@@ -377,6 +377,40 @@ async fn a_token_that_could_be_of_two_tenants_is_of_the_one_that_registered_firs
     is_refused(&server, &both, "the first is invalidated").await;
     rest.delete(&ours).await.ok();
     assert_eq!(who(&server, &both).await, ("ann".into(), OTHER.into()));
+}
+
+#[tokio::test]
+async fn a_token_is_of_the_tenant_that_names_its_audience_before_one_that_takes_any() {
+    let (server, provider) = (open(), Provider::start().await);
+    let other = of_tenant(&server, OTHER, &["ROLE_ADMIN"]);
+    register(&other, &provider, json!({})).await;
+    let theirs = ("ann".to_owned(), OTHER.to_owned());
+    assert_eq!(who(&server, &provider.token(FIRST)).await, theirs);
+    let audience = json!({"expectedAudiences": ["app"]});
+    let ours = path_of(&register(&administrator(&server), &provider, audience).await);
+    let rest = administrator(&server);
+    rest.post(&format!("{PROVIDERS}/reload"), "").await.ok();
+    let is_ours = ("ann".to_owned(), TENANT.to_owned());
+    assert_eq!(who(&server, &provider.token(FIRST)).await, is_ours);
+    let any = provider.token_with(FIRST, "aud", json!("web"));
+    assert_eq!(who(&server, &any).await, theirs);
+    rest.post(&format!("{ours}/invalidate"), "").await.ok();
+    is_refused(&server, &provider.token(FIRST), "invalidated").await;
+}
+
+#[tokio::test]
+async fn the_log_says_how_many_keys_of_a_provider_are_not_used() {
+    let (server, provider) = (open(), Provider::start().await);
+    provider.has(Whim::Mixed);
+    let rest = administrator(&server);
+    register(&rest, &provider, json!({})).await;
+    for _ in 0..2 {
+        let said = rest.post(&format!("{PROVIDERS}/reload"), "").await.ok();
+        assert_eq!(said["providers"][0]["keys"], 1, "{said}");
+    }
+    let count = || server.logged().matches("keys that are not used").count();
+    until("it is logged", async || count() > 0).await;
+    assert_eq!(count(), 1, "{}", server.logged());
 }
 
 #[tokio::test]

@@ -472,9 +472,8 @@ async fn operations_can_be_called_from_the_command_line() {
     let (code, answers, _) = call(&["EntityGetRequest", r#"{"entityId":"none"}"#]);
     assert_eq!((code, &answers[0]["success"]), (Some(1), &json!(false)));
     for (arguments, reported) in [
-        (&["EntityGetRequest", "{"][..], "not a JSON object"),
         (
-            &["EntityGetRequest", "@nowhere.json"],
+            &["EntityGetRequest", "@nowhere.json"][..],
             "cannot be read from nowhere.json",
         ),
         (&["EntityGetRequest", "{}"], "InvalidArgument"),
@@ -497,6 +496,11 @@ fn arguments_that_cannot_be_right_are_exit_code_2_and_say_what_is_expected() {
     let address = "it is neither HOST:PORT nor https://HOST:PORT";
     for (arguments, expected) in [
         (&["call", "EntityGet"][..], "did you mean EntityGetRequest"),
+        (&["call", "EntityGetRequest", "{"], "not a JSON object"),
+        (
+            &["copy", "--from", "a", "--to", "b"],
+            "`a` does not name a database",
+        ),
         (
             &["call", "EntityGetRequset"],
             "did you mean EntityGetRequest",

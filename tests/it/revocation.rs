@@ -3,13 +3,17 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+};
 use tonic::Code;
 
 use crate::support::provider::{FIRST, Provider};
-use crate::support::token::{STRANGE_KEY, claims_of, signed};
+use crate::support::token::{STRANGE_KEY, claims_of, seconds, signed};
 use crate::support::{
-    Coming, Connection, Member, PATIENCE, Rest, Server, create, iam, locked_model, new_entity,
-    request,
+    Coming, Connection, Member, PATIENCE, Rest, Server, code, create, iam, locked_model,
+    new_entity, request, wait::until,
 };
 
 const TENANT: &str = "7d3c1d3e-0b5f-4a56-9f0a-3a1a6a6f0001";
@@ -30,6 +34,7 @@ fn server() -> Server {
         ("CYODA_OIDC_REQUIRE_HTTPS", "false"),
         ("CYODA_OIDC_ALLOW_PRIVATE_NETWORKS", "true"),
         ("CYODA_IAM_TRUSTED_KEY_REGISTRATION_ENABLED", "true"),
+        ("CYODA_IAM_M2M_ADMIN_ROLE_ENABLED", "true"),
     ]))
 }
 
@@ -202,6 +207,119 @@ async fn a_request_that_waits_for_tasks_ends_when_its_client_is_deleted() {
     let answered = tokio::time::timeout(PATIENCE, waiting).await;
     let answered = answered.expect("it ends").expect("no panic");
     answered.refused(401, "UNAUTHORIZED");
+}
+
+#[tokio::test]
+async fn a_start_that_waits_for_its_run_ends_when_its_client_is_deleted() {
+    let server = server();
+    let rest = iam::admin(&server, TENANT);
+    let (id, secret) = made(&rest).await;
+    let token = iam::token(&server.rest(), &id, &secret).await;
+    let connection = connect(&server, &token).await;
+    let document = "kind: Workflow\nname: long\nversion: \"1\"\nstart:\n  waitForSignal: {type: a, timeoutMs: 3600000, onTimeout: flo.TimedOut}\n  transitions: {success: flo.Completed}\n";
+    let payload = json!({"document": document});
+    connection.ok("RunDefinitionCreateRequest", payload).await;
+    let start = json!({"definition": "long", "runId": "mine", "waitMs": 30_000});
+    let caller = iam::bearing(&server, &token);
+    let waiting = tokio::spawn(async move { caller.post("/api/runs", start.to_string()).await });
+    until("the run is there", async || {
+        rest.get("/api/runs/mine").await.status == 200
+    })
+    .await;
+    let since = Instant::now();
+    let deleted = rest.delete(&format!("/api/clients/{id}")).await;
+    deleted.ok();
+    let answered = waiting.await.expect("no panic");
+    answered.refused(401, "UNAUTHORIZED");
+    assert!(since.elapsed() < Duration::from_secs(15), "at once");
+}
+
+/// An event of a batch.
+fn event(kind: &str, mut data: Value) -> Value {
+    data["id"] = json!("x");
+    json!({"specversion": "1.0", "id": "x", "source": "/", "type": kind, "data": data})
+}
+
+/// Whether each event of a batch succeeded, or the code of its failure.
+async fn outcomes(rest: &Rest, events: Value) -> Vec<Value> {
+    let rest = rest.with("content-type", "application/cloudevents-batch+json");
+    let answers = rest.post("/api/events", events.to_string()).await.ok();
+    let outcome = |answer: &Value| match &answer["data"]["success"] {
+        Value::Bool(true) => json!(true),
+        _ => json!(code(&answer["data"])),
+    };
+    let answers = answers.as_array().expect("answers");
+    answers.iter().map(outcome).collect()
+}
+
+#[tokio::test]
+async fn events_of_a_batch_are_refused_once_its_client_is_deleted_or_gets_another_secret() {
+    let server = server();
+    let rest = iam::admin(&server, TENANT);
+    for change in ["ClientDeleteRequest", "ClientSecretResetRequest"] {
+        let path = "/api/clients?withAdminRole=true";
+        let made = rest.post(path, "").await.ok();
+        let (id, secret) = (
+            iam::text(&made["client_id"]),
+            iam::text(&made["client_secret"]),
+        );
+        let token = iam::token(&server.rest(), &id, &secret).await;
+        let events = json!([
+            event("AccountGetRequest", json!({})),
+            event(change, json!({"clientId": id})),
+            event("AccountGetRequest", json!({})),
+            event("ClientCreateRequest", json!({"withAdminRole": true})),
+        ]);
+        let refused = "UNAUTHORIZED";
+        assert_eq!(
+            outcomes(&iam::bearing(&server, &token), events).await,
+            [json!(true), json!(true), json!(refused), json!(refused)],
+            "{change}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn events_of_a_batch_that_begin_after_the_token_has_expired_are_refused() {
+    let server = server();
+    let worker = iam::bearing(&server, &iam::signed(&claims_of(TENANT, &["ROLE_M2M"])));
+    let actions = json!({"actions": ["a"]}).to_string();
+    worker.put("/api/workers/w1", actions).await.ok();
+    // It is taken for another two or three seconds, because clocks may differ by 30.
+    let mut claims = claims_of(TENANT, &["ROLE_M2M"]);
+    claims["exp"] = json!(seconds(-27));
+    let wait = json!({"workerId": "w1", "actions": ["a"], "blockMs": 3_500});
+    let events = json!([
+        event("TaskAwaitRequest", wait),
+        event("AccountGetRequest", json!({})),
+    ]);
+    let caller = iam::bearing(&server, &iam::signed(&claims));
+    let expected = [json!(true), json!("UNAUTHORIZED")];
+    assert_eq!(outcomes(&caller, events).await, expected);
+}
+
+#[tokio::test]
+async fn a_request_whose_body_comes_after_its_client_is_deleted_is_refused() {
+    let server = server();
+    let rest = iam::admin(&server, TENANT);
+    let (id, secret) = made(&rest).await;
+    let token = iam::token(&server.rest(), &id, &secret).await;
+    let mut socket = TcpStream::connect(server.http).await.expect("connects");
+    let head = format!(
+        "POST /api/model/import/JSON/SAMPLE_DATA/doc/1 HTTP/1.1\r\nhost: localhost\r\n\
+         authorization: Bearer {token}\r\nconnection: close\r\ncontent-type: application/json\r\n\
+         content-length: 7\r\nexpect: 100-continue\r\n\r\n"
+    );
+    socket.write_all(head.as_bytes()).await.expect("sent");
+    // The server asks for the body once it has authenticated the caller.
+    let mut go_on = [0; b"HTTP/1.1 100 Continue\r\n\r\n".len()];
+    socket.read_exact(&mut go_on).await.expect("an answer");
+    assert!(go_on.starts_with(b"HTTP/1.1 100"));
+    rest.delete(&format!("/api/clients/{id}")).await.ok();
+    socket.write_all(br#"{"n":1}"#).await.expect("sent");
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer).await.expect("text");
+    assert!(answer.starts_with("HTTP/1.1 401"), "{answer}");
 }
 
 #[tokio::test]

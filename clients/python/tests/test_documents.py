@@ -1,4 +1,5 @@
 import copy
+from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 
@@ -80,6 +81,18 @@ def test_a_number_that_json_does_not_have_is_refused(value: Any) -> None:
 def test_a_value_that_has_no_json_form_is_refused(value: Any) -> None:
     with pytest.raises(TypeError):
         documents.encode([value])
+
+
+def test_times_are_written_as_text() -> None:
+    utc = datetime(2026, 11, 28, 2, 40, 22, 735408, tzinfo=UTC)
+    written = documents.encode([utc, utc.astimezone(timezone(timedelta(hours=2))), utc.date()])
+    assert documents.decode(written) == [
+        "2026-11-28T02:40:22.735408Z",
+        "2026-11-28T04:40:22.735408+02:00",
+        "2026-11-28",
+    ]
+    with pytest.raises(ValueError, match="has no time zone"):
+        documents.encode({"at": datetime(2026, 11, 28)})
 
 
 @pytest.mark.parametrize("text", ["NaN", "[Infinity]", "{", ""])

@@ -50,6 +50,21 @@ async def test_without_a_sequence_it_begins_now(client: Client) -> None:
         assert (await first).entity_id in done
 
 
+async def test_a_feed_that_is_cancelled_as_its_client_closes_was_cancelled(
+    target: str, tenant: dict[str, str]
+) -> None:
+    async with Client(target, metadata=tenant) as client:
+        await make_model(client)
+        await client.create(PARCEL, SAMPLE)
+        feed = client.subscribe_changes(from_sequence=0)
+        await anext(feed)
+        waiting = asyncio.ensure_future(anext(feed))
+        await asyncio.sleep(0)  # for it to wait
+        waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+
+
 async def test_what_cannot_be_is_refused(client: Client) -> None:
     for sequence in (-1, 2**40):
         with pytest.raises(BadRequest):

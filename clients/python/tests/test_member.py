@@ -1,7 +1,11 @@
 import asyncio
+import logging
 import os
 import signal
+import sys
 import uuid
+from asyncio.subprocess import PIPE
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -377,6 +381,89 @@ async def test_a_member_stops_when_its_process_is_asked_to(client: Client, membe
     gate.may_end.set()
     assert (await creating).entity_ids
     await running
+
+
+HANGING = """
+import asyncio, sys
+from interlock import Context, Entity, Member
+
+member = Member(sys.argv[1], tags=[sys.argv[2]], metadata={"x-mock-tenant": sys.argv[3]})
+
+
+@member.processor("price")
+async def price(entity: Entity, context: Context) -> None:
+    print("begun", flush=True)
+    await asyncio.Event().wait()
+
+
+async def main() -> None:
+    running = asyncio.create_task(member.run())
+    await member.client.list_models()
+    print("joined", flush=True)
+    await member._stopping.wait()
+    print("stopping", flush=True)
+    await running
+
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("second", [signal.SIGTERM, signal.SIGINT])
+async def test_a_second_signal_ends_the_process_at_once(
+    client: Client, target: str, tenant: dict[str, str], second: signal.Signals
+) -> None:
+    await make_model(client, flow=PRICED)
+    arguments = ("-c", HANGING, target, TAG, tenant["x-mock-tenant"])
+    program = await asyncio.create_subprocess_exec(sys.executable, *arguments, stdout=PIPE)
+    assert program.stdout is not None
+    async with asyncio.timeout(20):
+        assert await program.stdout.readline() == b"joined\n"
+        creating = asyncio.create_task(client.create(PARCEL, {}))
+        assert await program.stdout.readline() == b"begun\n"
+        program.send_signal(signal.SIGTERM)
+        assert await program.stdout.readline() == b"stopping\n"
+        program.send_signal(second)
+        assert await program.wait() == -second
+    with pytest.raises(ComputeMemberDisconnected):
+        await creating
+
+
+async def test_a_call_that_the_server_has_given_up_is_ended_and_another_gets_its_place(
+    client: Client, target: str, tenant: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, logger="interlock")
+    member = Member(target, tags=[TAG], metadata=tenant, concurrency=1)
+    gate = Gate(member)
+    limits = {"hangs": 1_000, "waits": 100, "goes": 30_000}
+    moves = (
+        transition(name, name, processor("price", responseTimeoutMs=limit), manual=True)
+        for name, limit in limits.items()
+    )
+    flow = workflow("NEW", NEW=list(moves), **{name: [] for name in limits})
+    await make_model(client, flow=flow)
+    hangs, waits, goes = [(await client.create(PARCEL, {})).entity_id for _ in limits]
+    async with member:
+        hanging = asyncio.create_task(client.transition(hangs, "hangs"))
+        await gate.until(in_work=1)
+        with pytest.raises(WorkflowFailed, match="DISPATCH_TIMEOUT"):
+            await client.transition(waits, "waits")
+        going = asyncio.create_task(client.transition(goes, "goes"))
+        with pytest.raises(WorkflowFailed, match="DISPATCH_TIMEOUT"):
+            await hanging
+        while len(gate.contexts) < 2:
+            await client.list_models()
+        gate.may_end.set()
+        await going
+    assert [context.entity_id for context in gate.contexts] == [hangs, goes]
+    assert {record.message for record in caplog.records if "its time" in record.message} == {
+        "processor price was cancelled: its time was up",
+        "processor price was not begun: its time was up",
+    }
+    first, second = (context.deadline for context in gate.contexts)
+    assert first is not None
+    assert second is not None
+    assert first < second <= datetime.now(UTC) + timedelta(seconds=30)
 
 
 async def test_a_member_that_may_not_join_says_so(target: str) -> None:

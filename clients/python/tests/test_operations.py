@@ -257,6 +257,25 @@ async def test_entities_are_listed_in_pages(client: Client) -> None:
     assert len(large) == 25
 
 
+async def test_all_entities_are_listed_whatever_is_deleted_meanwhile(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(interlock.operations.entities, "PAGE_SIZE", 10)
+    await make_model(client)
+    written = await client.create_many([(PARCEL, {"quantity": number}) for number in range(25)])
+    then = (await client.get(written.entity_ids[0])).updated
+    listed = []
+    async for entity in client.list_entities(PARCEL):
+        listed.append(entity.id)
+        await client.delete(entity.id)
+    assert listed == sorted(written.entity_ids)
+    earlier = [entity.id async for entity in client.list_entities(PARCEL, point_in_time=then)]
+    assert earlier == listed
+    assert [entity async for entity in client.list_entities(PARCEL)] == []
+    with pytest.raises(ModelNotFound):
+        await anext(client.list_entities(("never", 1)))
+
+
 async def test_entities_are_found(client: Client) -> None:
     await make_model(client)
     await client.create_many([(PARCEL, {"quantity": number}) for number in range(10)])

@@ -35,6 +35,12 @@ async def test_a_build_has_everything_that_is_imported(tmp_path: Path) -> None:
     assert (built / "interlock/py.typed").is_file()
 
 
+def test_the_licenses_of_the_packages_are_that_of_the_repository() -> None:
+    license_text = (REPOSITORY / "LICENSE").read_text()
+    for client in ("python", "typescript"):  # pip and npm take only what is beside the package
+        assert (PACKAGE.parent / client / "LICENSE").read_text() == license_text
+
+
 def test_the_versions_of_the_client_and_of_the_server_are_equal() -> None:
     server = tomllib.loads((REPOSITORY / "Cargo.toml").read_text())["package"]["version"]
     assert server == VERSION

@@ -1,4 +1,5 @@
 import asyncio
+import contextlib
 import re
 from typing import Any
 
@@ -116,6 +117,43 @@ async def test_callers_with_little_time_connect_in_the_end_and_know_why_not() ->
     with pytest.raises(ConnectionLost, match=r"within 0.3 s: UNAVAILABLE: .*refused"):
         await client.account()
     await client.close()
+
+
+async def test_a_peer_that_has_vanished_is_noticed(
+    target: str, tenant: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sooner = [
+        (name, span // 100 if "keepalive" in name or "ping" in name else span)
+        for name, span in interlock.connection._CHANNEL_OPTIONS
+    ]
+    monkeypatch.setattr(interlock.connection, "_CHANNEL_OPTIONS", sooner)
+    host, port = target.rsplit(":", 1)
+    passes = asyncio.Event()
+    passes.set()
+
+    async def copy(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(ConnectionError), contextlib.closing(sink):
+            while data := await source.read(1 << 16):
+                await passes.wait()
+                sink.write(data)
+
+    relays: list[asyncio.Task[None]] = []
+
+    async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        server_reader, server_writer = await asyncio.open_connection(host, int(port))
+        relays.append(asyncio.create_task(copy(reader, server_writer)))
+        relays.append(asyncio.create_task(copy(server_reader, writer)))
+
+    async with await asyncio.start_server(relay, "127.0.0.1", 0) as proxy:
+        through = f"127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
+        async with Client(through, metadata=tenant) as client:
+            await client.list_models()
+            passes.clear()
+            with pytest.raises(ConnectionLost):
+                async with asyncio.timeout(20):
+                    await client.list_models()
+            passes.set()
+        await asyncio.gather(*relays)
 
 
 @pytest.mark.parametrize("target", ["http://localhost:9090", "https://example.com"])

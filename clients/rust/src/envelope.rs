@@ -19,6 +19,8 @@ pub(crate) const TRANSACTION: &str = "cyodatxtoken";
 pub(crate) const IDEMPOTENCY_KEY: &str = "idempotencykey";
 /// The same for every attempt of one call.
 pub(crate) const DISPATCH_KEY: &str = "dispatchkey";
+/// After how many milliseconds the server gives a call up.
+pub(crate) const TIME_LIMIT: &str = "timeoutms";
 pub(crate) const TRACE_PARENT: &str = "traceparent";
 pub(crate) const TRACE_STATE: &str = "tracestate";
 

@@ -96,6 +96,8 @@ export class Context extends Api {
   readonly caller: Caller;
   /** The W3C trace context of the caller, if the server sent one. */
   readonly traceparent: string | undefined;
+  /** When the server gives the call up, and `signal` is aborted; undefined if it did not say. */
+  readonly deadline: Date | undefined;
   /** The warnings so far. */
   readonly warnings: string[] = [];
 
@@ -116,6 +118,8 @@ export class Context extends Api {
     this.dispatchKey = attribute(event, "dispatchkey");
     this.traceparent = attribute(event, ATTRIBUTE.traceparent);
     this.caller = callerOf(event);
+    const limit = attribute(event, ATTRIBUTE.timeLimit);
+    this.deadline = limit === undefined ? undefined : new Date(Date.now() + Number(limit));
   }
 
   /** Aborted when the calculation is given up: its answer would not be used. */

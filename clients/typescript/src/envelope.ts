@@ -15,6 +15,8 @@ export const ATTRIBUTE = {
   sequence: "sequence",
   /** The open transaction that a request joins, or that a calculation belongs to. */
   token: "cyodatxtoken",
+  /** On a calculation: after how many milliseconds the server gives it up. */
+  timeLimit: "timeoutms",
   /** The idempotency key of a request. */
   idempotencyKey: "idempotencykey",
   /** The trace that a request or a calculation belongs to. */

@@ -182,14 +182,20 @@ export class Member implements AsyncDisposable {
   }
 
   /**
-   * Serves until `stop` is called, the signal is aborted, or the process receives SIGTERM or SIGINT.
+   * Serves until `stop` is called, the signal is aborted, or the process receives SIGTERM or SIGINT;
+   * a second signal ends the process at once.
    * While the server cannot be reached this keeps trying.
    * @throws AccessError if the server does not take this caller as a member.
    */
   async run(options: { signal?: AbortSignal } = {}): Promise<void> {
     const stop = (): void => this.stopping.abort();
     const signals = ["SIGTERM", "SIGINT"] as const;
-    for (const name of signals) process.once(name, stop);
+    const stopBySignal = (): void => {
+      // A second signal has its usual effect.
+      for (const name of signals) process.removeListener(name, stopBySignal);
+      stop();
+    };
+    for (const name of signals) process.on(name, stopBySignal);
     options.signal?.addEventListener("abort", stop, { once: true });
     if (options.signal?.aborted === true) stop();
     const asked = new Promise<void>((resolve) => {
@@ -199,7 +205,7 @@ export class Member implements AsyncDisposable {
     try {
       await Promise.race([this.stay(), asked]);
     } finally {
-      for (const name of signals) process.removeListener(name, stop);
+      for (const name of signals) process.removeListener(name, stopBySignal);
       options.signal?.removeEventListener("abort", stop);
       await this.stop();
     }
@@ -370,14 +376,17 @@ export class Member implements AsyncDisposable {
     }
     this.working.set(call, stream);
     const transaction = call instanceof Calculation ? call.context.transactionId : undefined;
+    const limit = limited(call);
     try {
       if (places?.tryTake() === false) await places.take(call.giveUp.signal);
     } catch {
+      clearTimeout(limit);
       this.finished(call);
       return;
     }
     this.countTransaction(transaction, 1);
     const leave = once(() => {
+      clearTimeout(limit);
       this.countTransaction(transaction, -1);
       places?.release();
       this.finished(call);
@@ -456,6 +465,16 @@ export class Member implements AsyncDisposable {
     this.handlers.set(`${kind} ${name}`, handler);
     return this;
   }
+}
+
+/** Gives a calculation up when the server does, which expects no answer then. */
+function limited(call: Calculation | TaskCall): NodeJS.Timeout | undefined {
+  if (!(call instanceof Calculation) || call.context.deadline === undefined) return undefined;
+  const giveUp = (): void => call.giveUp.abort(new Rejected("the time of the call is up"));
+  const left = call.context.deadline.getTime() - Date.now();
+  if (left > 0) return setTimeout(giveUp, left);
+  giveUp();
+  return undefined;
 }
 
 /** The action, done the first time only. */

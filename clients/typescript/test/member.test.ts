@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { createInterface } from "node:readline";
 import { after, before, describe, it } from "node:test";
 import {
   Client,
@@ -126,6 +128,75 @@ describe("a member", () => {
     assert(reasons[0] instanceof ConnectionLostError);
     await member.stop();
     await caller.close();
+  });
+
+  it("gives a call up with the server, and its place to another", async () => {
+    const model = { name: "limited", version: 1 };
+    const limits = { hangs: 1_000, waits: 100, goes: 30_000 };
+    await client.model.import(model, { sku: "A" });
+    await client.model.lock(model);
+    const transitions = Object.entries(limits).map(([name, responseTimeoutMs]) => {
+      const config = { calculationNodesTags: "slow", responseTimeoutMs };
+      const processors = [
+        { name: "price", type: "externalized", executionMode: "SYNC", config } as const,
+      ];
+      return { name, next: "DONE", manual: true, processors };
+    });
+    await client.model.importWorkflows(model, [
+      {
+        version: "1",
+        name: "limited",
+        initialState: "NEW",
+        states: { NEW: { transitions }, DONE: {} },
+      },
+    ]);
+    await using member = new Member(server.target, { ...quiet, tags: ["slow"], concurrency: 1 });
+    const entered = deferred<void>();
+    const began: string[] = [];
+    member.processor("price", async (_entity, context) => {
+      began.push(context.transition.name);
+      assert(context.deadline !== undefined);
+      if (context.transition.name !== "hangs") return;
+      entered.resolve();
+      await once(context.signal, "abort");
+      await deferred<void>().promise; // which is never resolved
+    });
+    await member.start();
+    const move = async (name: string): Promise<unknown> => {
+      const { entityId } = await client.entity.create(model, { sku: "x" });
+      return await client.entity.transition(entityId, name);
+    };
+    const hangs = assert.rejects(move("hangs"), /DISPATCH_TIMEOUT/);
+    await entered.promise;
+    await assert.rejects(move("waits"), /DISPATCH_TIMEOUT/);
+    const goes = move("goes");
+    await hangs;
+    await goes;
+    assert.deepEqual(began, ["hangs", "goes"]);
+  });
+
+  it("ends at once at a second signal", async () => {
+    const hanging = `
+      import { Member } from "interlock-client";
+      const member = new Member("${server.target}", { tags: ["pricing"] });
+      member.criterion("is-light", () => {
+        console.log("begun");
+        return new Promise(() => undefined);
+      });
+      process.once("SIGTERM", () => setImmediate(() => console.log("stopping")));
+      await member.run();`;
+    const program = spawn(process.execPath, ["--input-type=module", "-e", hanging], {
+      stdio: ["ignore", "pipe", "ignore"],
+    });
+    const ended = once(program, "exit");
+    await connected(client, "pricing");
+    const failed = assert.rejects(client.entity.create(MODEL, { sku: "x", weight: 3 }));
+    for await (const line of createInterface({ input: program.stdout })) {
+      if (line === "begun") program.kill("SIGTERM");
+      if (line === "stopping") program.kill("SIGINT");
+    }
+    assert.deepEqual(await ended, [null, "SIGINT"]);
+    await failed;
   });
 
   it("finishes what is running before it stops, and takes nothing else", async () => {

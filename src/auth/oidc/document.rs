@@ -51,9 +51,9 @@ pub(super) struct PublishedKey {
 }
 
 impl PublishedKey {
-    /// The usable keys of a set (RFC 7517): others are skipped, because the set may contain keys
-    /// for other purposes.
-    pub(super) fn parse_set(text: &[u8]) -> Result<Vec<Self>, Unfetched> {
+    /// The usable keys of a set (RFC 7517), and the number of the others, which are skipped, because
+    /// the set may contain keys for other purposes.
+    pub(super) fn parse_set(text: &[u8]) -> Result<(Vec<Self>, usize), Unfetched> {
         #[derive(Deserialize)]
         struct Set {
             keys: Vec<Value>,
@@ -67,7 +67,10 @@ impl PublishedKey {
         if set.keys.len() > KEYS_MAX {
             return Err(unusable(format!("it has more than {KEYS_MAX}")));
         }
-        Ok(set.keys.into_iter().filter_map(Self::parse).collect())
+        let count = set.keys.len();
+        let keys: Vec<_> = set.keys.into_iter().filter_map(Self::parse).collect();
+        let unusable = count - keys.len();
+        Ok((keys, unusable))
     }
 
     /// A key that verifies RS256, of a safe length.
@@ -168,10 +171,9 @@ mod tests {
     fn only_keys_that_check_this_kind_of_signature_are_taken() {
         let usable = |key: &Value| {
             let set = json!({"keys": [key]}).to_string();
-            PublishedKey::parse_set(set.as_bytes())
-                .expect("a set")
-                .len()
-                == 1
+            let (keys, unusable) = PublishedKey::parse_set(set.as_bytes()).expect("a set");
+            assert_eq!(keys.len() + unusable, 1);
+            unusable == 0
         };
         for key in [
             key(),
@@ -212,8 +214,8 @@ mod tests {
         let of = |keys: Vec<Value>| {
             PublishedKey::parse_set(json!({"keys": keys}).to_string().as_bytes())
         };
-        assert_eq!(of(Vec::new()).expect("none").len(), 0);
-        assert_eq!(of(vec![key(); KEYS_MAX]).expect("many").len(), KEYS_MAX);
+        assert_eq!(of(Vec::new()).expect("none").0.len(), 0);
+        assert_eq!(of(vec![key(); KEYS_MAX]).expect("many").0.len(), KEYS_MAX);
         assert!(of(vec![key(); KEYS_MAX + 1]).is_err());
         for text in ["", "{}", "[]", r#"{"keys":{}}"#] {
             assert!(PublishedKey::parse_set(text.as_bytes()).is_err(), "{text}");

@@ -81,7 +81,15 @@ pub(super) struct Keeper {
 struct Answered {
     held: Arc<Held>,
     begun: Instant,
-    outcome: Result<(Discovery, Vec<PublishedKey>), Unfetched>,
+    outcome: Result<Published, Unfetched>,
+}
+
+/// What a provider publishes.
+struct Published {
+    issuer: Box<str>,
+    keys: Vec<PublishedKey>,
+    /// How many other keys it publishes.
+    unusable: usize,
 }
 
 /// The state of an active provider.
@@ -91,6 +99,8 @@ struct Kept {
     due: Option<Instant>,
     /// Failures in a row.
     failures: u32,
+    /// How many of its keys cannot be used.
+    unusable: usize,
     ration: Ration,
     waiting: Vec<Waiting>,
 }
@@ -282,9 +292,14 @@ impl Keeper {
             return;
         }
         let outcomes = match outcome {
-            Ok((discovery, keys)) => {
+            Ok(Published {
+                issuer,
+                keys,
+                unusable,
+            }) => {
                 let count = keys.len();
-                held.answered((discovery.issuer, keys), begun, now);
+                kept.note_unusable(unusable, count);
+                held.answered((issuer, keys), begun, now);
                 self.federation.withdrew();
                 if kept.failures > 0 {
                     info!(provider.id = %provider.id, "an OIDC provider answers again");
@@ -328,9 +343,18 @@ impl Kept {
             held,
             due: Some(now),
             failures: 0,
+            unusable: 0,
             ration: Ration::new(now),
             waiting: Vec::new(),
         }
+    }
+
+    /// Logs, when it changes, how many of its keys cannot be used: their tokens are rejected.
+    fn note_unusable(&mut self, unusable: usize, usable: usize) {
+        if unusable != self.unusable && unusable > 0 {
+            info!(provider.id = %self.held.provider.id, usable, unusable, "an OIDC provider publishes keys that are not used: only RSA keys with `kid` that verify RS256 are");
+        }
+        self.unusable = unusable;
     }
 
     /// Whether a request that arrived during a fetch needs another one.
@@ -351,10 +375,7 @@ fn has_turn(asked_of: &HashMap<Tenant, usize>, kept: &Kept) -> bool {
 
 /// Fetches a provider's documents: first the discovery document, which names the address of the
 /// keys.
-async fn fetch(
-    fetcher: &Fetcher,
-    well_known: &str,
-) -> Result<(Discovery, Vec<PublishedKey>), Unfetched> {
+async fn fetch(fetcher: &Fetcher, well_known: &str) -> Result<Published, Unfetched> {
     let place =
         ProviderUrl::parse(well_known, fetcher.rules()).map_err(|error| Unfetched::Unusable {
             what: "the address of the discovery document",
@@ -363,7 +384,12 @@ async fn fetch(
     let document = fetcher.get(&place).await?;
     let discovery = Discovery::parse(&document, fetcher.rules())?;
     let keys = fetcher.get(&discovery.keys).await?;
-    Ok((discovery, PublishedKey::parse_set(&keys)?))
+    let (keys, unusable) = PublishedKey::parse_set(&keys)?;
+    Ok(Published {
+        issuer: discovery.issuer,
+        keys,
+        unusable,
+    })
 }
 
 #[cfg(test)]

@@ -3,10 +3,10 @@
 //! The claims of a token are used only to find the providers it may belong to. That it belongs to
 //! one is proved by a key that this provider publishes now, and the tenant is the one that
 //! registered the provider, whatever the token says. A token that fits providers of several tenants
-//! belongs to the provider at the address of its issuer, and of several there to the one that was
-//! registered first: registering it later, or elsewhere, neither captures the tokens of that tenant
-//! nor invalidates them. This holds as long as the first provider is registered, even if it is
-//! invalidated.
+//! belongs to the provider at the address of its issuer, of several there to one that names its
+//! audience, and of several of these to the one that was registered first: registering it later,
+//! elsewhere, or without an audience, neither captures the tokens of that tenant nor invalidates
+//! them. This holds as long as the first provider is registered, even if it is invalidated.
 
 mod document;
 mod fetch;
@@ -187,8 +187,8 @@ impl Federation {
         seen.keys.iter().map(|seen| seen.key.name.clone()).collect()
     }
 
-    /// The providers of other tenants that could vouch for the same tokens. Of two, the one
-    /// registered first does.
+    /// The providers of other tenants that could vouch for the same tokens. Of two, the one that
+    /// names their audience does, else the one registered first.
     pub fn rivals(&self, provider: &Provider) -> Vec<ProviderId> {
         let may_be_for_both = |one: &[Box<str>], other: &[Box<str>]| {
             one.is_empty() || other.is_empty() || one.iter().any(|text| other.contains(text))
@@ -322,7 +322,7 @@ impl Federation {
             }
         }
         let signer = self.signer(token, &with);
-        // Another tenant's older provider takes precedence, too, until it was contacted after the
+        // Another tenant's earlier provider takes precedence, too, until it was contacted after the
         // key was first seen: otherwise a later registration could capture its tokens. A provider
         // that fails has been considered, or it could block others.
         let until_asked = |held: &&Arc<Held>, since: Option<Instant>| {
@@ -349,12 +349,12 @@ impl Federation {
             return Some(Verdict::Perhaps(without, name.into()));
         }
         let (held, key) = signer?;
-        let is_withheld = all.iter().any(|older| {
-            is_before(older, held)
-                && older.provider.tenant != held.provider.tenant
-                && (older.is_at_the_place_of(&held.provider) || older.is_of_its_issuer(&claims))
-                && older.is_for_its(&claims)
-                && (!older.provider.is_active || older.refuses(&name))
+        let is_withheld = all.iter().any(|earlier| {
+            is_before(earlier, held)
+                && earlier.provider.tenant != held.provider.tenant
+                && (earlier.is_at_the_place_of(&held.provider) || earlier.is_of_its_issuer(&claims))
+                && earlier.is_for_its(&claims)
+                && (!earlier.provider.is_active || earlier.refuses(&name))
         });
         if is_withheld {
             return None;

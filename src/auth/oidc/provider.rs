@@ -204,10 +204,12 @@ impl Held {
     }
 
     /// Its place among those that could have issued a token: those at the address of its issuer
-    /// first, and of these the one that was registered first.
-    pub(super) fn order(&self, claims: &Map<String, Value>) -> (bool, Timestamp, ProviderId) {
+    /// first, of these those that name its audience, and of these the one that was registered first.
+    pub(super) fn order(&self, claims: &Map<String, Value>) -> (bool, bool, Timestamp, ProviderId) {
+        let provider = &self.provider;
         let is_elsewhere = !self.is_at_home(claims);
-        (is_elsewhere, self.provider.created, self.provider.id)
+        let takes_any = provider.audiences.is_empty();
+        (is_elsewhere, takes_any, provider.created, provider.id)
     }
 
     /// Whether its document has the same address as another one's, ignoring the query.
@@ -398,6 +400,7 @@ mod tests {
             let set = json!({"keys": [jwk]}).to_string();
             PublishedKey::parse_set(set.as_bytes())
                 .expect("a set")
+                .0
                 .remove(0)
         };
         let one = include_str!("../../../tests/keys/signing.pem");

@@ -39,7 +39,7 @@ fn published(keys: &[(&str, &str)]) -> Vec<PublishedKey> {
         jwk
     };
     let set = json!({"keys": keys.iter().map(jwk).collect::<Vec<_>>()}).to_string();
-    PublishedKey::parse_set(set.as_bytes()).expect("a set")
+    PublishedKey::parse_set(set.as_bytes()).expect("a set").0
 }
 
 impl Federation {
@@ -239,7 +239,7 @@ impl Federation {
 }
 
 #[test]
-fn a_token_that_could_be_of_two_tenants_is_of_the_one_that_registered_first() {
+fn a_token_that_could_be_of_two_tenants_is_of_the_one_that_names_its_audience_or_was_first() {
     let federation = federation();
     let (one, two) = (provider("one"), registered_at(&provider("two"), 1));
     federation.with(&two, &[("k", KEY)]);
@@ -265,7 +265,16 @@ fn a_token_that_could_be_of_two_tenants_is_of_the_one_that_registered_first() {
     };
     federation.put(for_whom(&two, "other"));
     let theirs = signed(&with("aud", json!("other")), "k", KEY);
-    assert_eq!(federation.tenant_of(&theirs).as_deref(), Some("one"), "any");
+    assert_eq!(federation.tenant_of(&theirs).as_deref(), Some("two"));
+    assert_eq!(federation.tenant_of(&token).as_deref(), Some("one"), "any");
+    // Its tokens are not of the one without an audience while it is invalidated.
+    federation.put(Provider {
+        is_active: false,
+        ..for_whom(&two, "other")
+    });
+    assert!(federation.who(&theirs).is_none());
+    federation.put(for_whom(&two, "other"));
+    federation.answered(two.id, &[("k", KEY)]);
     federation.put(for_whom(&one, "app"));
     assert_eq!(federation.rivals(&for_whom(&one, "app")), [three.id]);
     assert_eq!(federation.tenant_of(&token).as_deref(), Some("one"));
@@ -334,7 +343,7 @@ fn keys_of_other_tenants_do_not_crowd_out_those_of_one() {
         let mut jwk: Value = serde_json::from_str(&bits.public().jwk()).expect("JSON");
         jwk["kid"] = json!("k");
         let set = json!({"keys": [jwk]}).to_string();
-        let keys = PublishedKey::parse_set(set.as_bytes()).expect("a set");
+        let (keys, _) = PublishedKey::parse_set(set.as_bytes()).expect("a set");
         let other = registered_at(&provider("other"), n);
         federation.put(other.clone());
         let all = federation.all();

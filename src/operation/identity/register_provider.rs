@@ -98,7 +98,7 @@ async fn register(
     info!(provider.id = %provider.id, by = %caller.actor.name, "an OIDC provider was registered");
     for rival in tokens.federation().rivals(&provider) {
         // Reported to the operator alone: tenants do not know of each other.
-        warn!(provider.id = %provider.id, %rival, "two tenants registered this OIDC provider with common audiences: tokens that fit both belong to the tenant that registered it first");
+        warn!(provider.id = %provider.id, %rival, "two tenants registered this OIDC provider with common audiences: tokens that fit both belong to the tenant that names their audience, else to the one that registered it first");
     }
     Ok(provider)
 }

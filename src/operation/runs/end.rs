@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::auth;
 use crate::error::Failure;
 use crate::id::RunId;
 use crate::operation::Context;
@@ -21,6 +22,7 @@ pub(in crate::operation) async fn wait_for_end(
             () = tokio::time::sleep(wait) => {}
             () = cx.cancel().cancelled() => {}
             () = cx.stopping().cancelled() => {}
+            () = cx.login().withdrawn() => return Err(auth::withdrawn()),
         }
     }
     Ok(())

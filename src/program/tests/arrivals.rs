@@ -91,6 +91,25 @@ fn a_child_that_cannot_start_is_an_execution_outcome() {
 }
 
 #[test]
+fn what_comes_at_its_time_is_due_although_the_clock_was_set_back() {
+    let hour = std::time::Duration::from_hours(1);
+    let mut driven = Driven::new(
+        &flow(
+            "{waitForSignal: {type: go, timeoutMs: 1000, onTimeout: flo.Failed}, transitions: {success: flo.Completed}}",
+            "",
+        ),
+        "{}",
+    );
+    driven.play(&[]);
+    let at = driven.run.due().expect("a time limit");
+    driven.now = driven.now.before(hour);
+    let earlier = at.before(hour / 2);
+    assert_eq!(driven.arrive(Arrival::Due { at: earlier }), Ok(false));
+    assert_eq!(driven.arrive(Arrival::Due { at }), Ok(true));
+    assert_eq!(driven.run.status, Status::Failed);
+}
+
+#[test]
 fn a_cancelled_run_gives_up_what_is_out_and_never_changes_again() {
     let mut driven = Driven::new(&step("success: flo.Completed", ""), "{}");
     driven.play(&[Do::Cancel]);
@@ -117,7 +136,8 @@ fn a_cancelled_run_gives_up_what_is_out_and_never_changes_again() {
         Some("late_answer success")
     );
     assert_eq!(driven.run.status, Status::Cancelled);
-    for arrival in [Arrival::Start, Arrival::Due, Arrival::EntityMoved] {
+    let at = driven.now;
+    for arrival in [Arrival::Start, Arrival::Due { at }, Arrival::EntityMoved] {
         assert_eq!(driven.arrive(arrival), Ok(false));
     }
     let mut parent = Driven::new(

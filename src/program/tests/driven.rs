@@ -221,7 +221,7 @@ impl Driven {
                 self.now = self
                     .now
                     .after(std::time::Duration::from_millis(milliseconds));
-                Arrival::Due
+                Arrival::Due { at: self.now }
             }
             Do::Cancel => Arrival::Cancel {
                 reason: "cancelled by user".into(),

@@ -337,7 +337,7 @@ impl Simulated {
     fn happen(&mut self) {
         let is_due = |delivery: &Delivery| delivery.at <= self.now;
         let Some(at) = self.deliveries.iter().position(is_due) else {
-            self.arrive(&Arrival::Due).expect("taken");
+            self.arrive(&Arrival::Due { at: self.now }).expect("taken");
             return;
         };
         let mut delivery = self.deliveries[at].clone();

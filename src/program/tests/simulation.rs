@@ -233,7 +233,7 @@ impl Simulated {
             assert_eq!(run.status, status, "ended stays ended");
         }
         match arrival {
-            Arrival::Due => {
+            Arrival::Due { .. } => {
                 assert_eq!(
                     taken,
                     due.is_some_and(|due| due <= self.now),
@@ -339,7 +339,8 @@ impl Simulated {
             }
             // Too early on purpose, now and then.
             if self.chance.one_in(5) {
-                self.arrive(&Arrival::Due).expect("ignored");
+                self.arrive(&Arrival::Due { at: self.now })
+                    .expect("ignored");
             }
             let run = self.run();
             let next = [
@@ -430,7 +431,7 @@ impl Simulated {
             })
             .expect("taken");
         } else {
-            self.arrive(&Arrival::Due).expect("taken");
+            self.arrive(&Arrival::Due { at: self.now }).expect("taken");
         }
     }
 

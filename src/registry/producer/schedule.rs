@@ -47,7 +47,7 @@ impl Schedule {
             }
         };
         let same = before.filter(|it| it.cron == cron && it.interval_ms == interval_ms);
-        Self {
+        let mut defined = Self {
             cron,
             interval_ms,
             concurrent_max: schedule.concurrent_max,
@@ -58,30 +58,63 @@ impl Schedule {
             fired: before.and_then(|it| it.fired),
             skipped: before.map_or(0, |it| it.skipped),
             live: before.map(|it| it.live.clone()).unwrap_or_default(),
+        };
+        if same.is_none() && defined.is_ahead(now) {
+            defined.last = None;
         }
+        defined
     }
 
-    /// The schedule, activated now.
+    /// The schedule, activated now. What a clock that was wrong has done with does not count.
     pub(super) fn resumed(self, now: Timestamp) -> Self {
+        let last = self.last.filter(|_| !self.is_ahead(now));
         Self {
             paused: false,
             since: now.micros(),
+            last,
             ..self
         }
     }
 
+    /// Whether it has come further than its next instant after that time: the clock was set back.
+    pub fn is_ahead(&self, now: Timestamp) -> bool {
+        let last = self.last.unwrap_or(i64::MIN);
+        match (&self.cron, self.interval()) {
+            (Some(cron), _) => {
+                let next = Cron::parse(cron).ok().and_then(|cron| cron.next(now));
+                next.is_some_and(|next| last > next.micros())
+            }
+            (None, Some(interval)) => {
+                let begun = last.max(self.since);
+                begun > now.micros().saturating_add(interval)
+            }
+            (None, None) => false,
+        }
+    }
+
+    /// In microseconds.
+    fn interval(&self) -> Option<i64> {
+        let interval = Duration::from_millis(self.interval_ms?.max(1)).as_micros();
+        i64::try_from(interval).ok()
+    }
+
     /// The next planned instant: after the one that is done with, and after that time, so that what
-    /// was missed is not made up for and a clock that is set back repeats nothing.
+    /// was missed is not made up for and a clock that is set back repeats no instant of a `cron`. An
+    /// interval is counted from that time if the clock was set back by more than one.
     pub fn next(&self, after: Timestamp) -> Option<Timestamp> {
+        if let (None, Some(interval)) = (&self.cron, self.interval())
+            && self.is_ahead(after)
+        {
+            let next = after.micros().checked_add(interval);
+            return next.map(Timestamp::from_micros);
+        }
         let after = after.micros().max(self.last.unwrap_or(i64::MIN));
-        match (&self.cron, self.interval_ms) {
+        match (&self.cron, self.interval()) {
             (Some(cron), _) => {
                 let cron = Cron::parse(cron).ok()?;
                 cron.next(Timestamp::from_micros(after))
             }
-            (None, Some(ms)) => {
-                let interval = Duration::from_millis(ms.max(1)).as_micros();
-                let interval = i64::try_from(interval).ok()?;
+            (None, Some(interval)) => {
                 let passed = after.saturating_sub(self.since).max(0) / interval;
                 let next = passed.checked_add(1)?.checked_mul(interval)?;
                 self.since.checked_add(next).map(Timestamp::from_micros)
@@ -93,12 +126,16 @@ impl Schedule {
     /// The next planned instant that is not done with and came after that time, and after the
     /// schedule was activated.
     pub fn next_since(&self, after: Timestamp) -> Option<Timestamp> {
+        if self.is_ahead(after) {
+            return self.next(after);
+        }
         self.next(Timestamp::from_micros(after.micros().max(self.since)))
     }
 
     /// Whether that planned instant is still to be done.
     pub fn awaits(&self, planned: Timestamp) -> bool {
-        self.last.is_none_or(|last| last < planned.micros())
+        let is_counted_again = self.cron.is_none() && self.is_ahead(planned);
+        is_counted_again || self.last.is_none_or(|last| last < planned.micros())
     }
 
     /// Whether another run may be started.
@@ -109,15 +146,23 @@ impl Schedule {
 
     /// A planned instant has started nothing.
     pub fn skip(&mut self, planned: Timestamp) {
-        self.last = Some(planned.micros());
+        self.done(planned);
         self.skipped += 1;
+    }
+
+    /// A planned instant is done with. An interval that is ahead is counted from it.
+    fn done(&mut self, planned: Timestamp) {
+        if self.cron.is_none() && self.is_ahead(planned) {
+            self.since = planned.micros();
+        }
+        self.last = Some(planned.micros());
     }
 
     /// A planned instant has started a run.
     pub fn fire(&mut self, planned: Timestamp, run: i64) {
         /// How many runs are known of a schedule without limit.
         const KNOWN_MAX: usize = 1_000;
-        self.last = Some(planned.micros());
+        self.done(planned);
         self.fired = self.last;
         if self.concurrent_max > 0 || self.live.len() < KNOWN_MAX {
             self.live.push(run);
@@ -158,8 +203,9 @@ mod tests {
             ("2026-11-23T05:00:10.24Z", "2026-11-23T05:00:10.25Z"),
             // Missed ones are not made up for.
             ("2026-11-23T05:01:07Z", "2026-11-23T05:01:10.25Z"),
-            // The clock was set back to before the activation.
-            ("2026-11-23T04:00:00Z", "2026-11-23T05:00:10.25Z"),
+            // The clock was set back to before the activation, by less than an interval and more.
+            ("2026-11-23T04:59:55Z", "2026-11-23T05:00:10.25Z"),
+            ("2026-11-23T04:00:00Z", "2026-11-23T04:00:10Z"),
         ] {
             assert_eq!(schedule.next(at(now)), Some(at(next)), "{now}");
         }
@@ -167,7 +213,7 @@ mod tests {
         assert!(schedule.awaits(planned));
         schedule.fire(planned, 1);
         assert!(!schedule.awaits(planned));
-        let next = schedule.next(at("2026-11-23T04:00:00Z"));
+        let next = schedule.next(at("2026-11-23T05:00:05Z"));
         assert_eq!(next, Some(at("2026-11-23T05:00:20.25Z")));
         let resumed = schedule.resumed(at("2026-11-23T06:00:01Z"));
         let next = resumed.next(at("2026-11-23T06:00:01Z"));
@@ -189,6 +235,45 @@ mod tests {
         let never = Cron::parse("0 0 31 2 *").expect("valid");
         let never = made(Every::Cron(never), begun);
         assert_eq!(never.next(begun), None);
+    }
+
+    #[test]
+    fn a_clock_that_was_wrong_silences_no_schedule() {
+        let (wrong, right) = (at("2026-12-23T05:00:00Z"), at("2026-11-23T05:00:00Z"));
+        let mut interval = made(Every::Interval(Duration::from_secs(10)), wrong);
+        interval.fire(at("2026-12-23T05:00:10Z"), 1);
+        assert!(interval.is_ahead(right));
+        let next = at("2026-11-23T05:00:10Z");
+        assert_eq!(interval.next(right), Some(next));
+        assert_eq!(interval.next_since(right), Some(next));
+        assert!(interval.awaits(next));
+        interval.fire(next, 2);
+        assert!(!interval.awaits(next) && !interval.is_ahead(next));
+        assert_eq!(interval.next(next), Some(at("2026-11-23T05:00:20Z")));
+
+        let each = |minutes: &str| Cron::parse(&format!("*/{minutes} * * * *")).expect("valid");
+        let mut cron = made(Every::Cron(each("5")), wrong);
+        cron.fire(at("2026-12-23T05:05:00Z"), 1);
+        // By itself it repeats nothing.
+        assert!(cron.is_ahead(right));
+        assert_eq!(cron.next(right), Some(at("2026-12-23T05:10:00Z")));
+        assert!(!cron.awaits(at("2026-11-23T05:05:00Z")));
+        let other = flo::Schedule {
+            every: Every::Cron(each("7")),
+            concurrent_max: 1,
+            input: "{}".into(),
+            paused: false,
+        };
+        let other = Schedule::of(&other, Some(&cron), right);
+        assert_eq!(other.next(right), Some(at("2026-11-23T05:07:00Z")));
+        let resumed = cron.resumed(right);
+        assert_eq!(resumed.next(right), Some(at("2026-11-23T05:05:00Z")));
+        // Set back by less than an interval, no instant is repeated.
+        let mut cron = made(Every::Cron(each("5")), right);
+        cron.fire(at("2026-11-23T05:05:00Z"), 1);
+        let resumed = cron.resumed(at("2026-11-23T05:04:00Z"));
+        let next = resumed.next(at("2026-11-23T05:04:00Z"));
+        assert_eq!(next, Some(at("2026-11-23T05:10:00Z")));
     }
 
     #[test]

@@ -10,9 +10,6 @@ const LEFT = 60;
 // Texts are cut to what fits between two states.
 const CHARS = 16;
 
-// How many pictures were drawn: their arrows have names of their own.
-let drawn = 0;
-
 function draw(tag, attributes, ...children) {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
@@ -69,7 +66,8 @@ function line(from, to) {
 export function diagram(workflow, counts = new Map(), current = undefined) {
   const { places, columns, rows } = placed(workflow);
   let height = 2 * MARGIN + rows * DOWN;
-  const arrowId = `arrow-${++drawn}`;
+  // Every picture of a page has its own, always by the same name.
+  const arrowId = `arrow-${Array.from(workflow.name, (character) => character.codePointAt(0)).join("-")}`;
   // All transitions between the same two states share a line.
   const names = new Map();
   for (const [state, { transitions = [] }] of Object.entries(workflow.states)) {

@@ -2,15 +2,26 @@
 
 import { address } from "./page.js";
 
+// A function is what an event of that name does. It is a property of the element, so that `renew` finds it.
 export function h(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (value === undefined || value === false) continue;
-    if (typeof value === "function") element.addEventListener(name, value);
+    if (typeof value === "function") element[`on${name}`] = value;
     else element.setAttribute(name, value === true ? "" : String(value));
   }
   element.append(...children.flat(Infinity).filter((child) => child !== undefined && child !== null && child !== false));
   return element;
+}
+
+// Gives an element, and those in it, what events of an equal element do: it looks the same, and may act
+// on something else.
+export function renew(element, equal) {
+  const within = [equal, ...(equal.querySelectorAll?.("*") ?? [])];
+  [element, ...(element.querySelectorAll?.("*") ?? [])].forEach((part, at) => {
+    part.onclick = within[at].onclick;
+    part.onsubmit = within[at].onsubmit;
+  });
 }
 
 export const link = (parts, text, query) => h("a", { href: address(parts, query) }, text);
@@ -68,14 +79,16 @@ export const pages = (parts, query, pagination, key = "cursor") =>
     pagination?.nextCursor && link(parts, "Next page", { ...query, [key]: pagination.nextCursor }),
   );
 
-// A form whose fields are named and whose values go to `submit`.
+// A form whose fields are named and whose values go to `submit`. It is as it was at first again when
+// that has done something.
 export function form(fields, button, submit) {
   return h(
     "form",
     {
       submit: (event) => {
         event.preventDefault();
-        submit(Object.fromEntries(new FormData(event.target)));
+        const sent = event.target;
+        Promise.resolve(submit(Object.fromEntries(new FormData(sent)))).then((isDone) => isDone && sent.reset());
       },
     },
     fields.map(([name, label, control]) => {

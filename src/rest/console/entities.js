@@ -1,6 +1,6 @@
 // Models, their entities, and the life of one entity.
 
-import { ask, askAll, namespace, parsed } from "./service.js";
+import { ask, askAll, askSome, namespace, parsed } from "./service.js";
 import { diagram } from "./diagram.js";
 import { badge, choice, excerpt, facts, folded, form, h, input, json, link, pages, section, table, time } from "./element.js";
 import { modelTable, models } from "./overview.js";
@@ -46,9 +46,9 @@ async function found(model, query) {
   const wanted = condition(query);
   if (!wanted) {
     const pageNumber = Number(query.page ?? 0);
-    return askAll("EntityGetAllRequest", { model, pageSize: PAGE_SIZE, pageNumber });
+    return askSome("EntityGetAllRequest", { model, pageSize: PAGE_SIZE, pageNumber }, PAGE_SIZE);
   }
-  return askAll("EntitySearchRequest", { model, condition: wanted, limit: PAGE_SIZE, limitExceeded: "TRUNCATE" });
+  return askSome("EntitySearchRequest", { model, condition: wanted, limit: PAGE_SIZE, limitExceeded: "TRUNCATE" }, PAGE_SIZE);
 }
 
 // A workflow in the middle of being written may lack what a picture needs.
@@ -68,7 +68,7 @@ const stateRows = (workflow) =>
 export async function entityModel([name, version], query) {
   const model = { name, version: Number(version) };
   const parts = ["entities", name, version];
-  const [answers, exported, counts] = await Promise.all([
+  const [listed, exported, counts] = await Promise.all([
     // A search that is refused leaves the form, in which it is corrected.
     found(model, query).catch((error) => {
       if (error.needsLogin || !condition(query)) throw error;
@@ -88,7 +88,8 @@ export async function entityModel([name, version], query) {
     "Search",
     (wanted) => go(parts, wanted),
   );
-  if (answers instanceof Error) return [h("h1", {}, `${name} ${version}`), search, h("p", {}, answers.message)];
+  if (listed instanceof Error) return [h("h1", {}, `${name} ${version}`), search, h("p", {}, listed.message)];
+  const { answers, isCut } = listed;
   const rows = answers.map(({ payload: { meta, data } }) => [
     link(["entity", meta.id], meta.id),
     badge(meta.state),
@@ -96,13 +97,14 @@ export async function entityModel([name, version], query) {
     h("code", {}, excerpt(data)),
   ]);
   const page = Number(query.page ?? 0);
-  const isFull = answers.length === PAGE_SIZE;
+  const isFull = isCut || answers.length === PAGE_SIZE;
   return [
     h("h1", {}, `${name} ${version}`),
     search,
     table(["Entity", "State", "Last update", "Data"], rows, "No entity matches."),
+    isCut && h("p", { class: "faint" }, `The first ${answers.length} of this page are shown, because they are large; search for less to see others.`),
     condition(query)
-      ? isFull && h("p", { class: "faint" }, `The first ${PAGE_SIZE} are shown; search for less to see others.`)
+      ? isFull && !isCut && h("p", { class: "faint" }, `The first ${PAGE_SIZE} are shown; search for less to see others.`)
       : h("p", { class: "pages" }, page > 0 && link(parts, "Previous page", { page: page - 1 }), isFull && link(parts, "Next page", { page: page + 1 })),
     exported.workflows.map((workflow) =>
       folded(
@@ -126,7 +128,7 @@ function ways(entityId, { transitions = [] }) {
     way.trigger === "manual" &&
       h(
         "button",
-        { click: () => act(`Take the transition ${way.name} of this entity?`, () => ask("EntityTransitionRequest", { entityId, transition: way.name })) },
+        { "data-key": way.name, click: () => act(`Take the transition ${way.name} of the entity ${entityId}?`, () => ask("EntityTransitionRequest", { entityId, transition: way.name })) },
         "Take transition",
       ),
   ]);
@@ -144,7 +146,7 @@ export async function entity([entityId], query) {
   const [{ payload }, explained, changes, audit, runs] = await Promise.all([
     ask("EntityGetRequest", { entityId }),
     ask("WorkflowExplainRequest", { entityId }),
-    askAll("EntityChangesMetadataGetRequest", { entityId }),
+    askSome("EntityChangesMetadataGetRequest", { entityId }, CHANGES_SHOWN),
     ask("EntityAuditGetRequest", { entityId, eventTypes: ["StateMachine"], limit: 50, cursor: query.events }),
     ask("RunsGetRequest", { entityId, limit: RUNS_SHOWN, namespace: namespace.get() }),
   ]);
@@ -179,9 +181,9 @@ export async function entity([entityId], query) {
       "Changes",
       table(
         ["Time", "Change", "By", "Transaction"],
-        changes.slice(0, CHANGES_SHOWN).map(({ changeMeta }) => [time(changeMeta.timeOfChange), changeMeta.changeType.toLowerCase(), changeMeta.user, changeMeta.transactionId]),
+        changes.answers.map(({ changeMeta }) => [time(changeMeta.timeOfChange), changeMeta.changeType.toLowerCase(), changeMeta.user, changeMeta.transactionId]),
       ),
-      changes.length > CHANGES_SHOWN && h("p", { class: "faint" }, `The newest ${CHANGES_SHOWN} are shown; the API lists more.`),
+      changes.isCut && h("p", { class: "faint" }, `The newest ${CHANGES_SHOWN} are shown; the API lists more.`),
     ),
   ];
 }

@@ -1,7 +1,7 @@
 // Shows the view that the address names, and shows it again every few seconds.
 
 import { ask, login, namespace, token } from "./service.js";
-import { form, h, input, link } from "./element.js";
+import { form, h, input, link, renew } from "./element.js";
 import { notice } from "./page.js";
 import { overview } from "./overview.js";
 import { entity, entityModel, entityModels } from "./entities.js";
@@ -30,6 +30,8 @@ const view = document.getElementById("view");
 let latest = 0;
 // When the view is read again.
 let timer;
+// The address and the namespace of what is shown.
+let shown;
 
 function place() {
   const [path, query = ""] = location.hash.replace(/^#\/?/, "").split("?");
@@ -75,25 +77,32 @@ async function content({ name, parts, query }) {
   return render(parts, query);
 }
 
-// Replaces the parts of the view that changed: the others keep where they are scrolled to.
-function replace(next) {
+// What names an element in the eyes of a person, so that the same one has the focus again.
+const nameOf = (element) => element.dataset.key ?? element.getAttribute("href") ?? element.textContent;
+
+// Replaces the parts of the view that changed: the others keep where they are scrolled to, and what was
+// typed. Of another view nothing is kept.
+function replace(next, isSame) {
   const opened = new Set([...view.querySelectorAll("details[open]")].map((part) => part.dataset.key));
   for (const part of next.querySelectorAll("details")) part.open = opened.has(part.dataset.key);
   const reached = () => [...view.querySelectorAll("a, button, summary")];
-  const focused = reached().indexOf(document.activeElement);
+  const focused = view.contains(document.activeElement) ? nameOf(document.activeElement) : undefined;
   const [before, after] = [[...view.childNodes], [...next.childNodes]];
-  if (before.length === after.length) {
+  if (isSame && before.length === after.length) {
     after.forEach((part, at) => {
-      if (!part.isEqualNode(before[at])) before[at].replaceWith(part);
+      if (part.isEqualNode(before[at])) renew(before[at], part);
+      else before[at].replaceWith(part);
     });
   } else view.replaceChildren(...after);
-  if (focused >= 0) reached()[focused]?.focus({ preventScroll: true });
+  if (isSame && focused && !view.contains(document.activeElement))
+    reached().find((part) => nameOf(part) === focused)?.focus({ preventScroll: true });
 }
 
 // Shows the view; again, if a person does not need it as it is.
 async function show({ isAgain = false } = {}) {
   const number = ++latest;
   const at = place();
+  const what = JSON.stringify([at, namespace.get()]);
   const begun = performance.now();
   let parts;
   let needsLogin = false;
@@ -113,7 +122,8 @@ async function show({ isAgain = false } = {}) {
   // The form to log in needs no other look, and keeps the reason that it gives.
   if (isKept || !needsLogin) timer = setTimeout(refresh, Math.max(REFRESH_MS, REFRESH_TIMES * (performance.now() - begun)));
   if (isKept) return;
-  replace(h("main", {}, parts));
+  replace(h("main", {}, parts), what === shown);
+  shown = what;
   document.title = `${view.querySelector("h1")?.textContent ?? "Console"} · Interlock`;
   for (const part of document.querySelectorAll("nav a")) {
     if (part.dataset.view === at.name) part.setAttribute("aria-current", "page");
@@ -132,13 +142,16 @@ async function showCaller() {
   }
 }
 
-// A form that somebody fills in, a selection and a hidden page are left as they are.
+// A form that somebody fills in, a button under the pointer, a selection and a hidden page are left as
+// they are.
 function isBusy() {
   const isFocused = ["INPUT", "TEXTAREA", "SELECT"].includes(document.activeElement?.tagName);
   const isEdited =
     [...view.querySelectorAll("input, textarea")].some((field) => field.value !== field.defaultValue) ||
     [...view.querySelectorAll("option")].some((option) => option.selected !== option.defaultSelected);
-  return document.hidden || isFocused || isEdited || !getSelection().isCollapsed;
+  // What is about to be clicked does not move.
+  const isAimedAt = view.querySelector("button:hover") !== null;
+  return document.hidden || isFocused || isEdited || isAimedAt || !getSelection().isCollapsed;
 }
 
 document.getElementById("nav").append(

@@ -29,6 +29,7 @@ const FILES: &[(&str, &str, &str)] = &[
     ("/page.js", include_str!("page.js"), SCRIPT),
     ("/service.js", include_str!("service.js"), SCRIPT),
     ("/element.js", include_str!("element.js"), SCRIPT),
+    ("/elements.js", include_str!("elements.js"), SCRIPT),
     ("/diagram.js", include_str!("diagram.js"), SCRIPT),
     ("/overview.js", include_str!("overview.js"), SCRIPT),
     ("/entities.js", include_str!("entities.js"), SCRIPT),

@@ -24,16 +24,18 @@ export function notice(text) {
 let isActing = false;
 
 // Asks first, if there is a question, then does it, says how it ended, and shows the view again;
-// what was typed stays if it failed. A second click meanwhile does nothing.
+// what was typed stays if it failed. A second click meanwhile does nothing. Whether it was done.
 export async function act(question, does) {
-  if (isActing || (question && !confirm(question))) return;
+  if (isActing || (question && !confirm(question))) return false;
   isActing = true;
   try {
     await does();
     notice("Done.");
     dispatchEvent(new Event("interlock-changed"));
+    return true;
   } catch (error) {
     notice(error.message);
+    return false;
   } finally {
     isActing = false;
   }

@@ -88,7 +88,7 @@ export async function run([runId], query) {
       ["Ended", run.finishedAt && time(run.finishedAt)],
     ]),
     !ENDED.includes(run.status) && [
-      h("div", { class: "actions" }, h("button", { click: () => act("Cancel this run?", () => ask("RunCancelRequest", { runId, reason: "cancelled in the console" })) }, "Cancel the run")),
+      h("div", { class: "actions" }, h("button", { click: () => act(`Cancel the run ${runId}?`, () => ask("RunCancelRequest", { runId, reason: "cancelled in the console" })) }, "Cancel the run")),
       folded(
         "Send a signal",
         form(

@@ -1,5 +1,7 @@
 // Requests to the service. Each is a CloudEvent, as it would be on the gRPC stream.
 
+import { firstElements } from "./elements.js";
+
 const TOKEN = "interlock-token";
 const NAMESPACE = "interlock-namespace";
 
@@ -35,9 +37,18 @@ export const namespace = {
   set: (value) => sessionStorage.setItem(NAMESPACE, value),
 };
 
+// The browser says of every network error only that it failed.
+async function reach(path, request) {
+  try {
+    return await fetch(url(path), request);
+  } catch {
+    throw new Refused("The service cannot be reached; what is shown may be old. The page tries again.");
+  }
+}
+
 // Gets a token for a client and keeps it until the browser tab is closed.
 export async function login(id, secret) {
-  const response = await fetch(url("/oauth/token"), {
+  const response = await reach("/oauth/token", {
     method: "POST",
     headers: { authorization: `Basic ${btoa(`${encodeURIComponent(id)}:${encodeURIComponent(secret)}`)}` },
     body: new URLSearchParams({ grant_type: "client_credentials" }),
@@ -59,15 +70,23 @@ function reviver(name, value, context) {
 // JSON as a person or the service wrote it.
 export const parsed = (text) => JSON.parse(text, reviver);
 
+// How many bytes of documents a list shows: a page is read again every few seconds.
+const LIST_BYTES = 4 << 20;
+
 // The answers to a request, of which there are several if it has a streamed answer.
 export async function askAll(type, data = {}) {
+  return (await askSome(type, data, Infinity, Infinity)).answers;
+}
+
+// The first answers to a request, and whether there are more: further ones are not read.
+export async function askSome(type, data = {}, most, bytes = LIST_BYTES) {
   const id = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
     byte.toString(16).padStart(2, "0"),
   ).join("");
   const headers = { "content-type": "application/cloudevents+json" };
   const sent = token.get();
   if (sent) headers.authorization = `Bearer ${sent}`;
-  const response = await fetch(url("/events"), {
+  const response = await reach("/events", {
     method: "POST",
     headers,
     body: JSON.stringify({
@@ -79,7 +98,7 @@ export async function askAll(type, data = {}) {
       data: { id, ...data },
     }),
   });
-  const text = await response.text();
+  const { text, isCut } = await firstElements(response, most, bytes);
   if (response.status === 401) {
     // Another may have been obtained meanwhile.
     if (sent && sent === token.get()) token.forget();
@@ -96,7 +115,7 @@ export async function askAll(type, data = {}) {
   const failed = events.find(({ data }) => data.success === false)?.data.error;
   // The message begins with the code.
   if (failed) throw new Refused(failed.message, failed.message.split(":")[0]);
-  return events.filter((event) => event.type !== "EventStreamEnd").map((event) => event.data);
+  return { answers: events.filter((event) => event.type !== "EventStreamEnd").map((event) => event.data), isCut };
 }
 
 export async function ask(type, data) {

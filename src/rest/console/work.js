@@ -75,7 +75,7 @@ export async function work(parts, query) {
 export async function incidents(parts, query) {
   const { items, pagination } = await ask("IncidentsGetRequest", { limit: 50, cursor: query.cursor });
   const button = (incident, type, text, question) =>
-    h("button", { click: () => act(question, () => ask(type, { incidentId: incident.incidentId })) }, text);
+    h("button", { "data-key": `${text} ${incident.incidentId}`, click: () => act(question, () => ask(type, { incidentId: incident.incidentId })) }, text);
   return [
     h("h1", {}, "Incidents"),
     h("p", { class: "faint" }, "Background work that failed too often and was stopped. Fix the cause, then retry. Cancelling ends a run and drops a timer."),
@@ -108,7 +108,7 @@ export async function managers(parts, query) {
     ask("ManagersGetRequest", { limit: 50, cursor: query.cursor, ...within }),
     askIfAllowed("TopicsGetRequest", { limit: 50, cursor: query.topics, ...within }),
   ]);
-  const control = (manager, does, text) => h("button", { click: () => act(undefined, () => ask("ManagerControlRequest", { manager, do: does, ...within })) }, text);
+  const control = (manager, does, text) => h("button", { "data-key": `${text} ${manager}`, click: () => act(undefined, () => ask("ManagerControlRequest", { manager, do: does, ...within })) }, text);
   return [
     h("h1", {}, "Managers and topics"),
     section(

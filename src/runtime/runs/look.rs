@@ -3,6 +3,7 @@
 use tokio_util::sync::CancellationToken;
 
 use super::{ReadRun, State};
+use crate::clock::Timestamp;
 use crate::error::Failure;
 use crate::id::RunId;
 use crate::program::{Arrival, Status, Waiting};
@@ -30,19 +31,22 @@ impl Runtime {
         let read = self.read_of(stored)?;
         let ReadRun { stored, state } = &read;
         let now = self.0.clock.now();
-        let arrival = match (state.run.status, &state.run.waiting) {
-            (Status::Pending, _) if state.not_before().is_some_and(|at| at > now) => None,
-            (Status::Pending, _) => Some(Arrival::Start),
-            _ if state.run.due().is_some_and(|due| due <= now) => Some(Arrival::Due),
-            (_, Some(Waiting::Entity { .. })) => Some(Arrival::EntityMoved),
-            _ => None,
+        // What the agenda handed out is due, also if the clock was set back meanwhile.
+        let has_come = |at: Timestamp| at <= now || (task.is_stored() && at == task.due);
+        let due = state.run.due().filter(|due| has_come(*due));
+        let arrival = match (state.run.status, due, &state.run.waiting) {
+            (Status::Pending, ..) if state.not_before().is_some_and(|at| !has_come(at)) => None,
+            (Status::Pending, ..) => Some(Arrival::Start),
+            (_, Some(at), _) => {
+                measure::run_timer_late(now.since(at));
+                Some(Arrival::Due { at })
+            }
+            (_, None, Some(Waiting::Entity { .. })) => Some(Arrival::EntityMoved),
+            (_, None, _) => None,
         };
-        if let (Some(Arrival::Due), Some(due)) = (&arrival, state.run.due()) {
-            measure::run_timer_late(now.since(due));
-        }
         if let Some(arrival) = arrival {
-            self.arrive(&task.tenant, read, arrival, 0).await?;
-            return Ok(Done::Yes);
+            let arrived = self.arrive(&task.tenant, read, arrival, 0).await?;
+            return Ok(self.postponed_unless(arrived.is_taken, task));
         }
         if self.storage().is_shared() && !self.storage().drives(stored) {
             self.leave_tasks(&task.tenant, &read);
@@ -69,7 +73,17 @@ impl Runtime {
         if task.is_stored() && state.run.due().is_none() && !is_held_back {
             return self.drop_timer(task).await;
         }
-        Ok(Done::Yes)
+        Ok(self.postponed_unless(false, task))
+    }
+
+    /// A timer that was handed out and changed nothing is looked at again, as long as it is stored:
+    /// the agenda has forgotten it.
+    fn postponed_unless(&self, is_done: bool, task: &Task) -> Done {
+        if is_done || !task.is_stored() {
+            Done::Yes
+        } else {
+            Done::Again(self.0.settings.task_pause)
+        }
     }
 
     async fn drop_timer(&self, task: &Task) -> Result<Done, Failure> {
@@ -88,5 +102,106 @@ impl Runtime {
             session.finish(&by.cancel).await?;
         }
         Ok(Done::Yes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeMap, time::Duration};
+
+    use serde_json::{json, value::to_raw_value};
+    use tokio_util::task::TaskTracker;
+
+    use super::*;
+    use crate::clock::ManualClock;
+    use crate::program::StartedBy;
+    use crate::registry::NewDefinition;
+    use crate::runtime::{
+        RunSettings, Session,
+        fire::tests::runtime_with,
+        runs::{Invoked, StartRun},
+    };
+    use crate::storage::RunName;
+
+    const NAMESPACE: &str = "default";
+
+    async fn define(runtime: &Runtime, by: &Initiator, document: &serde_json::Value) {
+        let sent = to_raw_value(document).expect("JSON");
+        let (new, findings) = NewDefinition::read(NAMESPACE, &sent);
+        let new = new.unwrap_or_else(|| panic!("{findings}"));
+        let mut session: Session = runtime.session(by, None).await.expect("a session");
+        let unit = session.unit().expect("a unit");
+        let now = runtime.storage().now();
+        new.create(unit, NAMESPACE, now).await.expect("creates");
+        session.finish(&by.cancel).await.expect("commits");
+    }
+
+    async fn start(runtime: &Runtime, by: &Initiator, start: StartRun) -> RunId {
+        let mut session: Session = runtime.session(by, None).await.expect("a session");
+        let started = runtime.start_run(&mut session, by, start).await;
+        session.finish(&by.cancel).await.expect("commits");
+        started.expect("starts").run
+    }
+
+    fn of(name: &str) -> StartRun {
+        let name = RunName {
+            namespace: NAMESPACE.into(),
+            name: name.into(),
+        };
+        StartRun::new(name, "{}".into(), StartedBy::Caller)
+    }
+
+    async fn status(runtime: &Runtime, by: &Initiator, run: RunId) -> Status {
+        let read = runtime.read_run(&by.tenant, run).await.expect("reads");
+        read.state.run.status
+    }
+
+    #[tokio::test]
+    async fn a_clock_that_is_set_back_delays_no_time_of_a_run() {
+        let clock = ManualClock::default();
+        clock.advance_ms(86_400_000);
+        let runtime = runtime_with(&clock, RunSettings::DEFAULT).await;
+        let by = Initiator {
+            tenant: "t".into(),
+            principal: system(),
+            cancel: CancellationToken::new(),
+        };
+        let waits = json!({"kind": "Workflow", "name": "waits", "version": "1",
+            "start": {"waitForSignal": {"type": "go", "timeoutMs": 1000, "onTimeout": "flo.Failed"},
+                "transitions": {"success": "flo.Completed"}}});
+        define(&runtime, &by, &waits).await;
+        let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
+        let looking = runtime
+            .clone()
+            .look_after_tasks(tasks.clone(), stop.clone());
+        tasks.spawn(looking);
+        let limited = start(&runtime, &by, of("waits")).await;
+        let becomes = async |run, is_there: fn(Status) -> bool| {
+            let becoming = async {
+                while !is_there(status(&runtime, &by, run).await) {
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+            };
+            let become_so = tokio::time::timeout(Duration::from_secs(30), becoming).await;
+            become_so.expect("in time");
+        };
+        becomes(limited, |status| status == Status::Waiting).await;
+        let later = runtime.0.clock.now().after(Duration::from_secs(1));
+        let delayed = StartRun {
+            invoked: Some(Invoked {
+                priority: 1,
+                labels: BTreeMap::new(),
+                not_before: Some(later.micros()),
+            }),
+            ..of("@action/a")
+        };
+        let delayed = start(&runtime, &by, delayed).await;
+        clock.step_ms(-3_600_000);
+        clock.advance_ms(1_000);
+        becomes(limited, Status::is_end).await;
+        becomes(delayed, |status| status != Status::Pending).await;
+        stop.cancel();
+        tasks.close();
+        tasks.wait().await;
     }
 }

@@ -176,7 +176,7 @@ impl RunState {
         let awaited = self.awaited_task()?;
         let is_its = match arrival {
             Arrival::Answered { ordinal, .. } => *ordinal == awaited,
-            Arrival::Due => true,
+            Arrival::Due { .. } => true,
             Arrival::Start
             | Arrival::Signal { .. }
             | Arrival::Cancel { .. }

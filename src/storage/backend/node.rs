@@ -72,21 +72,28 @@ impl Backend {
         Ok(())
     }
 
-    /// The next runs of which work is out and that no node drives whose last beat is so recent.
+    /// The next runs of which work is out and that no node drives whose last beat is so recent, and
+    /// which node did.
     pub(in crate::storage) async fn orphaned_runs(
         &self,
         after: RunId,
         limit: i64,
         age: Duration,
-    ) -> Result<Vec<(Tenant, RunId)>, Error> {
+    ) -> Result<Vec<(Tenant, RunId, Option<NodeRow>)>, Error> {
+        let undriven = |runs: Vec<(Tenant, RunId)>| {
+            let runs = runs.into_iter();
+            runs.map(|(tenant, run)| (tenant, run, None)).collect()
+        };
         match &self.kind {
-            Kind::Sqlite(database) => Ok(database.runs_that_are_out(after, limit).await?),
+            Kind::Sqlite(database) => Ok(undriven(database.runs_that_are_out(after, limit).await?)),
             Kind::Postgres(database) => {
                 let orphaned = database.orphaned_runs(after, limit, age).await;
                 Ok(orphaned.map_err(postgres::understood)?)
             }
             #[cfg(test)]
-            Kind::Simulated(database) => Ok(database.state().runs_that_are_out(after, limit)),
+            Kind::Simulated(database) => {
+                Ok(undriven(database.state().runs_that_are_out(after, limit)))
+            }
         }
     }
 

@@ -1,5 +1,7 @@
 //! Which process does a task or runs a search, where several use one database.
 
+use std::time::Duration;
+
 use super::{Backend, Error, Kind};
 use crate::clock::Timestamp;
 use crate::storage::{
@@ -8,32 +10,35 @@ use crate::storage::{
 };
 
 impl Backend {
-    /// Takes tasks for this process; those that it got. `kept` are those that it has already.
+    /// Takes tasks for this process; those that it got. `kept` are those that it has already. A process
+    /// is live if its last beat is so recent.
     pub(in crate::storage) async fn claim_tasks(
         &self,
         own: NodeRow,
         keys: &[TaskKey],
         kept: &[TaskKey],
-        live: &[NodeRow],
+        age: Duration,
     ) -> Result<Vec<TaskKey>, Error> {
         let Kind::Postgres(database) = &self.kind else {
             return Ok(keys.to_vec());
         };
-        let claimed = database.claim_tasks(own, keys, kept, live).await;
+        let claimed = database.claim_tasks(own, keys, kept, age).await;
         Ok(claimed.map_err(postgres::understood)?)
     }
 
-    /// The tasks that are due up to an instant and that no live process has: whose, when and which.
+    /// The tasks that are due up to an instant and that neither this process has nor another whose last
+    /// beat is so recent: whose, when and which.
     pub(in crate::storage) async fn tasks_ahead(
         &self,
+        own: NodeRow,
         until: Timestamp,
-        live: &[NodeRow],
         limit: i64,
+        age: Duration,
     ) -> Result<Vec<(TaskLine, i64, i64)>, Error> {
         let Kind::Postgres(database) = &self.kind else {
             return Ok(Vec::new());
         };
-        let ahead = database.tasks_ahead(until, live, limit).await;
+        let ahead = database.tasks_ahead(own, until, limit, age).await;
         Ok(ahead.map_err(postgres::understood)?)
     }
 
@@ -41,13 +46,13 @@ impl Backend {
     pub(in crate::storage) async fn claim_jobs(
         &self,
         own: NodeRow,
-        live: &[NodeRow],
         limit: i64,
+        age: Duration,
     ) -> Result<Vec<(JobRow, TenantRow)>, Error> {
         let Kind::Postgres(database) = &self.kind else {
             return Ok(Vec::new());
         };
-        let claimed = database.claim_jobs(own, live, limit).await;
+        let claimed = database.claim_jobs(own, limit, age).await;
         Ok(claimed.map_err(postgres::understood)?)
     }
 

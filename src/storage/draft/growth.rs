@@ -1,8 +1,9 @@
 //! How the documents of a unit widen the schemas of their models.
 //!
 //! What a document adds belongs to the unit that writes it: it is seen by the unit, undone with
-//! it, and committed with it as a delta. Deltas merge, whatever their order, so they are never a
-//! reason for a conflict between writers (`help/design/storage.md` §3).
+//! it, and committed with it as a delta. Deltas merge, whatever their order, so they are no reason
+//! for a conflict between writers (`help/design/storage.md` §3); only if two of them put different
+//! kinds of values into one place, the second is refused.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -13,6 +14,15 @@ use crate::storage::{Error, port::Definitions};
 /// After how many deltas the schema is stored again as one, and they are deleted.
 pub(in crate::storage) const FOLDED_AT: usize = 64;
 
+/// Who has sent a document that widens a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::storage) enum Sender {
+    /// What it adds has to fit the model.
+    Caller,
+    /// The document is accepted in any case: what does not fit the model is not added to it.
+    Member,
+}
+
 /// What a unit adds to one model.
 #[derive(Debug, Clone)]
 pub(in crate::storage) struct Widening {
@@ -20,6 +30,8 @@ pub(in crate::storage) struct Widening {
     pub(in crate::storage) delta: Schema,
     /// The level that the model must still have.
     pub(in crate::storage) needs: ChangeLevel,
+    /// A member, if it has sent any of it.
+    pub(in crate::storage) sender: Sender,
 }
 
 /// What the documents of a unit have added so far.
@@ -49,12 +61,14 @@ impl Growth {
         &mut self,
         model: &ModelKey,
         extension: Extension,
+        sender: Sender,
     ) -> Result<usize, Error> {
         let size = encode_schema(&extension.delta)?.len();
         self.steps.push(Widening {
             model: model.clone(),
             delta: extension.delta,
             needs: extension.needs,
+            sender,
         });
         Ok(size)
     }
@@ -103,6 +117,7 @@ impl Growth {
                 Some(known) => {
                     known.delta = std::mem::take(&mut known.delta).merge(step.delta);
                     known.needs = known.needs.max(step.needs);
+                    known.sender = known.sender.max(step.sender);
                 }
                 None => merged.push(step),
             }

@@ -25,7 +25,7 @@ use crate::model::{ChangeLevel, KeyDefinition, Schema};
 use crate::workflow::WorkflowSet;
 
 pub(super) use claims::{Claims, Holders, claimed};
-pub(super) use growth::{FOLDED_AT, Growth, Widening, encode_schema};
+pub(super) use growth::{FOLDED_AT, Growth, Sender, Widening, encode_schema};
 pub(super) use keys::{KeyChanges, TakenOut};
 pub(super) use message::{MessageChange, add_message_rows};
 pub use outcome::{Once, StoredOutcome};

@@ -33,7 +33,7 @@ impl Nodes {
 
     /// This process has entered; the number it has. It enters once.
     pub(in crate::storage) fn enter(&self, row: NodeRow, entry: NodeEntry) -> NodeRow {
-        self.newest.fetch_max(row.0, Ordering::Relaxed);
+        self.has_been(row);
         self.own.get_or_init(|| (row, entry)).0
     }
 
@@ -54,6 +54,11 @@ impl Nodes {
             .fetch_max(newest.unwrap_or(0), Ordering::Relaxed);
         let mut known = self.known.lock();
         *known = (nodes.into(), Some(Instant::now()));
+    }
+
+    /// There was a node with that number.
+    pub(in crate::storage) fn has_been(&self, row: NodeRow) {
+        self.newest.fetch_max(row.0, Ordering::Relaxed);
     }
 
     /// The greatest number that any node has had so far.

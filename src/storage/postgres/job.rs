@@ -1,8 +1,10 @@
 //! Searches that run on their own, and what they find.
 
+use std::time::Duration;
+
 use sqlx_postgres::PgConnection;
 
-use super::Postgres;
+use super::{Postgres, node::micros};
 use crate::clock::Timestamp;
 use crate::entity::Position;
 use crate::id::JobId;
@@ -161,17 +163,17 @@ impl Postgres {
         Ok(rows.map(|(j, t)| (JobRow(j), TenantRow(t))).collect())
     }
 
-    /// Takes jobs that are to be run for a node; those that it got, and whose they are.
+    /// Takes jobs that are to be run for a node; those that it got, and whose they are. A node is live
+    /// if its last beat is so recent.
     pub(in crate::storage) async fn claim_jobs(
         &self,
         own: NodeRow,
-        live: &[NodeRow],
         limit: i64,
+        age: Duration,
     ) -> Result<Vec<(JobRow, TenantRow)>, Error> {
-        let live: Vec<i64> = live.iter().map(|node| node.0).collect();
         let rows: Vec<(i64, i64)> = sqlx::query_as(JOB_CLAIM)
             .bind(own.0)
-            .bind(live)
+            .bind(micros(age))
             .bind(limit)
             .fetch_all(&self.reads)
             .await?;

@@ -23,6 +23,11 @@ const OFFER_LIST: &str = include_str!("sql/offer_list.sql");
 const OFFER_PUT: &str = include_str!("sql/offer_put.sql");
 const OFFER_SWEEP: &str = include_str!("sql/offer_sweep.sql");
 
+/// An age as statements take it.
+pub(super) fn micros(age: Duration) -> i64 {
+    i64::try_from(age.as_micros()).unwrap_or(i64::MAX)
+}
+
 /// A row of `node` as it is read: the number, three texts, the age of the beat.
 type Row<T> = (i64, String, String, String, i64, T);
 
@@ -99,7 +104,7 @@ impl Postgres {
     /// Removes nodes whose last beat is older than that, and the members of nodes that are gone.
     pub(in crate::storage) async fn sweep_nodes(&self, age: Duration) -> Result<(), Error> {
         sqlx::query(NODE_SWEEP)
-            .bind(i64::try_from(age.as_micros()).unwrap_or(i64::MAX))
+            .bind(micros(age))
             .execute(&self.reads)
             .await?;
         for sweep in [MEMBER_SWEEP, OFFER_SWEEP] {
@@ -134,7 +139,7 @@ impl Postgres {
     ) -> Result<Vec<(NodeRow, Tenant, Arc<str>)>, Error> {
         let rows: Vec<(i64, String, String)> = sqlx::query_as(OFFER_LIST)
             .bind(own.0)
-            .bind(i64::try_from(age.as_micros()).unwrap_or(i64::MAX))
+            .bind(micros(age))
             .fetch_all(&self.reads)
             .await?;
         let rows = rows.into_iter();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-use super::{Postgres, text::text};
+use super::{Postgres, node::micros, text::text};
 use crate::clock::Timestamp;
 use crate::entity::Position;
 use crate::id::{EntityId, RunId, Tenant};
@@ -138,21 +138,24 @@ impl Postgres {
         rows.into_iter().map(|row| row.stored(tenant)).collect()
     }
 
-    /// The next runs of which work is out and that no node drives whose last beat is so recent.
+    /// The next runs of which work is out and that no node drives whose last beat is so recent, and
+    /// which node did.
     pub(in crate::storage) async fn orphaned_runs(
         &self,
         after: RunId,
         limit: i64,
         age: Duration,
-    ) -> Result<Vec<(Tenant, RunId)>, Error> {
-        let age = i64::try_from(age.as_micros()).unwrap_or(i64::MAX);
-        let rows: Vec<(String, i64)> = sqlx::query_as(RUN_ORPHANED)
+    ) -> Result<Vec<(Tenant, RunId, Option<NodeRow>)>, Error> {
+        let rows: Vec<(String, i64, Option<i64>)> = sqlx::query_as(RUN_ORPHANED)
             .bind(after.number())
             .bind(limit)
-            .bind(age)
+            .bind(micros(age))
             .fetch_all(&self.reads)
             .await?;
-        Ok(named(rows))
+        let rows = rows.into_iter();
+        Ok(rows
+            .map(|(tenant, r, i)| (tenant.into(), RunId::new(r), i.map(NodeRow)))
+            .collect())
     }
 
     /// The next runs of which work is out and that a node drives.

@@ -1,6 +1,8 @@
 //! Tasks: when they are due, and what they are.
 
-use super::Postgres;
+use std::time::Duration;
+
+use super::{Postgres, node::micros};
 use crate::clock::Timestamp;
 use crate::storage::{
     port::{EntityRow, Error, NodeRow, Task, TaskKey, TaskLine, TaskPage},
@@ -64,36 +66,39 @@ impl Postgres {
         Ok(tasks)
     }
 
-    /// Takes tasks for a node; those that it got.
+    /// Takes tasks for a node; those that it got. A node is live if its last beat is so recent.
     pub(in crate::storage) async fn claim_tasks(
         &self,
         own: NodeRow,
         keys: &[TaskKey],
         kept: &[TaskKey],
-        live: &[NodeRow],
+        age: Duration,
     ) -> Result<Vec<TaskKey>, Error> {
         let numbers = |keys: &[TaskKey]| keys.iter().map(|key| key.0).collect::<Vec<_>>();
         let claimed: Vec<i64> = sqlx::query_scalar(TASK_CLAIM)
             .bind(own.0)
             .bind(numbers(keys))
             .bind(numbers(kept))
-            .bind(rows(live))
+            .bind(micros(age))
             .fetch_all(&self.reads)
             .await?;
         Ok(claimed.into_iter().map(TaskKey).collect())
     }
 
-    /// The tasks that are due up to an instant and that no live node has.
+    /// The tasks that are due up to an instant and that neither this node has nor another whose last
+    /// beat is so recent.
     pub(in crate::storage) async fn tasks_ahead(
         &self,
+        own: NodeRow,
         until: Timestamp,
-        live: &[NodeRow],
         limit: i64,
+        age: Duration,
     ) -> Result<Vec<(TaskLine, i64, i64)>, Error> {
         let ahead: Vec<(i64, i64, i64)> = sqlx::query_as(TASK_AHEAD)
             .bind(until.micros())
-            .bind(rows(live))
+            .bind(own.0)
             .bind(limit)
+            .bind(micros(age))
             .fetch_all(&self.reads)
             .await?;
         let ahead = ahead.into_iter();
@@ -116,8 +121,4 @@ impl Postgres {
             .await?;
         rows.into_iter().map(Task::try_from).collect()
     }
-}
-
-fn rows(nodes: &[NodeRow]) -> Vec<i64> {
-    nodes.iter().map(|node| node.0).collect()
 }

@@ -32,10 +32,9 @@ impl Storage {
         owner > self.0.nodes.newest() || self.live().contains(&owner)
     }
 
-    /// Whether a process drives a run that is known to be live.
+    /// Whether a process drives a run that is live, as far as it is known here.
     pub fn is_driven(&self, run: &StoredRun) -> bool {
-        let live = || self.live();
-        self.drives(run) || run.owner.is_some_and(|owner| live().contains(&owner))
+        self.drives(run) || self.is_driven_elsewhere(run)
     }
 
     /// This process does not drive a run any more; whether it did.
@@ -85,6 +84,11 @@ impl Storage {
         limit: i64,
     ) -> Result<Vec<(Tenant, RunId)>, Error> {
         let database = &self.0.database;
-        database.orphaned_runs(after, limit, Node::LIVE).await
+        let orphaned = database.orphaned_runs(after, limit, Node::LIVE).await?;
+        // A node that came and went between two beats is known from here on, too.
+        let drivers = orphaned.iter().filter_map(|(_, _, driver)| *driver);
+        drivers.for_each(|driver| self.0.nodes.has_been(driver));
+        let runs = orphaned.into_iter();
+        Ok(runs.map(|(tenant, run, _)| (tenant, run)).collect())
     }
 }

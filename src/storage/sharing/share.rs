@@ -3,7 +3,9 @@
 //!
 //! Before a task is done it is taken in the table, so that no two processes do it at once. That only
 //! spares work: if two did, the commit of one would not fit. A process that is gone keeps nothing:
-//! what it had taken is free for the others.
+//! what it had taken is free for the others. Which processes are gone is read from the table of nodes
+//! when something is taken: what is known here is as of the last beat, so a process that has begun
+//! since would lose what it has just taken.
 //!
 //! Each process finds what its share brings by looking ahead in the table once in an interval. A
 //! task that is due before that would find it is done by the process that wrote it; one that was not
@@ -14,7 +16,7 @@ use std::{borrow::Cow, time::Duration};
 use crate::storage::{
     Error, Storage,
     memory::{agenda::Noted, shares},
-    port::{NodeRow, TaskKey, TaskRef},
+    port::{Node, NodeRow, TaskKey, TaskRef},
 };
 
 /// How many tasks of a tenant are found at once.
@@ -70,11 +72,10 @@ impl Storage {
             return Ok(keys);
         }
         let kept = self.0.shares.kept(&keys);
-        let live = self.live();
         let claiming = self
             .0
             .database
-            .claim_tasks(self.node(), &keys, &kept, &live);
+            .claim_tasks(self.node(), &keys, &kept, Node::LIVE);
         let claimed = claiming.await?;
         // One of the others may have been put off meanwhile.
         self.0.shares.settled(&kept);
@@ -110,7 +111,10 @@ impl Storage {
         self.0.shares.look_ahead(interval * 2);
         let (live, own, now) = (self.live(), self.node(), self.now());
         let until = now.after(interval * 2);
-        let ahead = self.0.database.tasks_ahead(until, &live, FOUND_MAX).await?;
+        let database = &self.0.database;
+        let ahead = database
+            .tasks_ahead(own, until, FOUND_MAX, Node::LIVE)
+            .await?;
         let late = now.before(interval).micros();
         let found = ahead
             .into_iter()

@@ -5,6 +5,8 @@ use tokio::time::Instant;
 
 use super::*;
 use crate::clock::Correction;
+use crate::id::{JobId, RunId};
+use crate::storage::port::{JobRow, NodeEntry, StoredRun, TaskKey, TaskLine, TaskRef, TenantRow};
 
 /// The time of this machine, which is that of the database, in microseconds.
 fn now() -> i64 {
@@ -189,4 +191,93 @@ async fn what_never_follows_the_newest_commit_is_refused() {
     database.execute("drop trigger leaves_out on \"commit\"");
     bench.create(&model, 2).await;
     bench.stop().await;
+}
+
+async fn entered(database: &database::Database, name: &str) -> Bench {
+    let bench = opened(database, 0).await;
+    let entry = NodeEntry {
+        name: name.into(),
+        address: "http://localhost:1".into(),
+        version: "1".into(),
+    };
+    bench.storage.enter(entry).await.expect("enters");
+    bench
+}
+
+/// A run of which a node has work out.
+fn driven_by(node: &Bench) -> StoredRun {
+    StoredRun {
+        id: RunId::new(1),
+        tenant: TenantRow(1),
+        name: RunName {
+            namespace: "n".into(),
+            name: "r".into(),
+        },
+        position: Position(1),
+        status: 0,
+        is_out: true,
+        owner: Some(node.storage.node()),
+        has_timer: false,
+        parent: None,
+        entity: None,
+        awaits: None,
+        created: Timestamp::from_micros(0),
+        ended: None,
+        state: "{}".into(),
+    }
+}
+
+#[tokio::test]
+async fn what_a_node_has_taken_stays_its_own_before_others_know_of_it() {
+    let database = database::Database::new(|_| {});
+    let older = entered(&database, "older").await;
+    let model = older.locked_model("m").await;
+    let mut unit = older.unit();
+    let image = image(&unit, &model, 1);
+    let id = image.id;
+    unit.create(&model, image, Vec::new(), None).expect("fits");
+    unit.put_task(later(id, 7)).expect("fits");
+    commit(unit).await.expect("commits");
+    let number = |query: &str| database.execute(query).parse().expect("a number");
+    let task = TaskRef {
+        line: TaskLine(number("select t from task")),
+        key: TaskKey(number("select k from task")),
+    };
+    let job = NewJob {
+        id: JobId::fresh(),
+        definitions: &model,
+        at: older.storage.latest(),
+        query: "{}".into(),
+        created: older.storage.now(),
+    };
+    let submitted = older.storage.submit_job(&tenant(), job, None).await;
+    submitted.expect("submits");
+    // It has started since the last beat of the other, and takes what there is.
+    let newer = entered(&database, "newer").await;
+    assert!(!older.storage.live().contains(&newer.storage.node()));
+    let claim = async |bench: &Bench| bench.storage.claim(&[task]).await.expect("claims").len();
+    let jobs = async |bench: &Bench| {
+        let jobs = bench.storage.jobs_to_run(JobRow(0), 10).await;
+        jobs.expect("claims").len()
+    };
+    let ahead = async |bench: &Bench| {
+        let (own, until) = (bench.storage.node(), bench.storage.now());
+        let inner = &bench.storage.0;
+        let ahead = inner.database.tasks_ahead(own, until, 10, Node::LIVE).await;
+        ahead.expect("reads").len()
+    };
+    assert_eq!((claim(&newer).await, jobs(&newer).await), (1, 1));
+    let found = (claim(&older).await, jobs(&older).await, ahead(&older).await);
+    assert_eq!(found, (0, 0, 0), "the other has it");
+    let run = driven_by(&newer);
+    assert!(older.storage.is_driven(&run));
+    // Not even it takes again what it is at work on.
+    let found = (claim(&newer).await, jobs(&newer).await, ahead(&newer).await);
+    assert_eq!(found, (0, 0, 0), "it has it already");
+    // Once it is gone, all of that is free.
+    database.execute("delete from node where name = 'newer'");
+    let found = (ahead(&older).await, claim(&older).await, jobs(&older).await);
+    assert_eq!(found, (1, 1, 1), "nobody has it");
+    older.stop().await;
+    newer.stop().await;
 }

@@ -117,3 +117,60 @@ async fn a_unit_forgets_what_it_would_have_added_when_it_is_rolled_back() {
     );
     bench.stop().await;
 }
+
+#[tokio::test]
+async fn of_units_that_put_different_kinds_into_one_place_the_first_is_committed() {
+    let bench = Bench::start().await;
+    let model = bench.locked_model("m").await;
+    let key = &model.model.key;
+    let level = ModelChange::SetChangeLevel(ChangeLevel::Structural);
+    bench.change(key, level).await.expect("sets");
+    let definitions = bench.definitions(key).await;
+    let unit = |sample: &str, by_member: bool| {
+        let sample = Document::parse(sample).expect("JSON");
+        let extension = definitions.model.admit(&sample, Compat::Documented);
+        let extension = extension.expect("permitted").expect("new");
+        let mut unit = bench.unit();
+        let widened = if by_member {
+            unit.learn(&definitions, extension)
+        } else {
+            unit.widen(&definitions, extension)
+        };
+        widened.expect("fits");
+        let image = image(&unit, &definitions, 1);
+        unit.create(&definitions, image, Vec::new(), None)
+            .expect("fits");
+        unit
+    };
+    let scalar = unit(r#"{"z":1}"#, false);
+    let list = unit(r#"{"z":[1]}"#, false);
+    // Its caller is not at fault: it may be done again, and its document is accepted then.
+    let learnt = unit(r#"{"z":{"o":1}}"#, true);
+    let text = unit(r#"{"z":"x"}"#, false);
+    let pair = [unit(r#"{"y":[1]}"#, false), unit(r#"{"y":{"o":1}}"#, false)];
+    commit(scalar).await.expect("commits");
+    let refused = commit(list).await;
+    assert!(
+        matches!(refused, Err(Error::PolymorphicSlot(_))),
+        "{refused:?}"
+    );
+    let refused = commit(learnt).await;
+    assert!(matches!(refused, Err(Error::Conflict)), "{refused:?}");
+    commit(text).await.expect("types of a scalar merge");
+    // In one batch, or in two that follow each other.
+    let outcomes = futures_util::future::join_all(pair.map(commit)).await;
+    let committed = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
+    assert_eq!(committed, 1, "{outcomes:?}");
+    let grown = bench.definitions(key).await;
+    let members = grown.model.schema.root.members.iter().flatten();
+    for (name, node) in members {
+        let kinds = [
+            !node.types.is_empty(),
+            node.members.is_some(),
+            node.element.is_some(),
+        ];
+        let kinds = kinds.into_iter().filter(|is_there| *is_there).count();
+        assert_eq!(kinds, 1, "{name}: {node:?}");
+    }
+    bench.stop().await;
+}

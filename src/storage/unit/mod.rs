@@ -17,7 +17,9 @@ use foldhash::HashMap;
 
 use super::{
     Assumption, Error, Snapshot, Storage,
-    draft::{Attribution, Base, Growth, MessageChange, Publication, Records, StoredOutcome},
+    draft::{
+        Attribution, Base, Growth, MessageChange, Publication, Records, Sender, StoredOutcome,
+    },
     port::{Definitions, EntityRow, UNCOMMITTED, Version},
     task::{Decision, TaskChange},
 };
@@ -226,8 +228,27 @@ impl UnitOfWork {
         definitions: &Definitions,
         extension: Extension,
     ) -> Result<Arc<Definitions>, Error> {
+        self.widen_by(definitions, extension, Sender::Caller)
+    }
+
+    /// The same for the document of a member. If it does not fit the model when the unit is committed,
+    /// that is a conflict, so that the unit can be done again without it.
+    pub fn learn(
+        &mut self,
+        definitions: &Definitions,
+        extension: Extension,
+    ) -> Result<Arc<Definitions>, Error> {
+        self.widen_by(definitions, extension, Sender::Member)
+    }
+
+    fn widen_by(
+        &mut self,
+        definitions: &Definitions,
+        extension: Extension,
+        sender: Sender,
+    ) -> Result<Arc<Definitions>, Error> {
         let grown = definitions.with(&extension.delta);
-        self.bytes += self.growth.add(&definitions.model.key, extension)?;
+        self.bytes += self.growth.add(&definitions.model.key, extension, sender)?;
         self.refuse_excess()?;
         Ok(grown)
     }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{LIVE, becomes, node, node_with, timed};
 use crate::support::{
     Connection, PATIENCE, Rest, Server, backend, code, create, database::Database, governed_model,
-    locked_model, wait::found,
+    locked_model, new_entity, wait::found,
 };
 
 /// Two processes over a database.
@@ -166,5 +166,27 @@ async fn a_repeat_that_comes_at_the_same_time_is_answered_like_the_first() {
         for answer in join_all(deletions).await {
             assert_eq!(answer["success"], true, "{answer}");
         }
+    }
+}
+
+#[tokio::test]
+async fn a_field_gets_one_kind_of_value_whichever_process_extends_the_model() {
+    let (_database, nodes) = two(&[]).await;
+    let (here, other) = (nodes[0].connect().await, nodes[1].connect().await);
+    let model = locked_model(&here, "doc", json!({"n": 1})).await;
+    let level = json!({"model": model, "changeLevel": "STRUCTURAL"});
+    here.ok("EntityModelSetChangeLevelRequest", level).await;
+    for n in 0..20 {
+        let make = async |connection: &Connection, value: Value| {
+            let made = new_entity(&model, &json!({format!("f{n}"): value}));
+            connection.call("EntityCreateRequest", made).await
+        };
+        let (one, two) = tokio::join!(make(&here, json!(1)), make(&other, json!({"o": 1})));
+        let refused = match (one["success"] == true, two["success"] == true) {
+            (true, false) => two,
+            (false, true) => one,
+            _ => panic!("one of {one} and {two} is refused"),
+        };
+        assert_eq!(code(&refused), "POLYMORPHIC_SLOT");
     }
 }

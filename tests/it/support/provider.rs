@@ -45,6 +45,8 @@ pub(crate) enum Whim {
     Silent,
     Garbage,
     Missing,
+    /// It has a key of another algorithm, too.
+    Mixed,
 }
 
 /// A running provider. Dropping it ends it.
@@ -233,6 +235,13 @@ fn router(state: &Arc<State>) -> Router {
         let keys = publishing.keys.lock().expect("no panic").clone();
         match whim {
             Whim::None => json(&key_set(&keys)),
+            Whim::Mixed => {
+                let mut set = key_set(&keys);
+                let other = json!({"kty": "EC", "crv": "P-256", "kid": "ec", "alg": "ES256",
+                    "x": "AA", "y": "AA"});
+                set["keys"].as_array_mut().expect("a list").push(other);
+                json(&set)
+            }
             Whim::Redirect => {
                 (StatusCode::FOUND, [(header::LOCATION, "/elsewhere")]).into_response()
             }

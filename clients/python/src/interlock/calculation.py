@@ -168,6 +168,8 @@ class Context:
     """The same for every attempt of one call; what was done under it need not be done again."""
     caller: Caller
     warnings: list[str] = field(default_factory=list)
+    deadline: datetime | None = None
+    """When the server gives the call up; what still runs then is cancelled."""
 
     def warn(self, text: str) -> None:
         """Tell the caller something, whether this succeeds or not."""
@@ -185,6 +187,8 @@ class Calculation:
     context: Context
     trace: Mapping[str, str]
     """The trace of the caller."""
+    time_limit: float | None = None
+    """After how many seconds the server gives it up."""
 
     @staticmethod
     def is_asked_by(event: CloudEvent) -> bool:
@@ -206,6 +210,8 @@ class Calculation:
         token = events.attribute(event, events.TOKEN)
         roles = events.attribute(event, "authclaims") or ""
         transition = payload.get("transition", {})
+        milliseconds = events.attribute(event, events.TIME_LIMIT)
+        time_limit = None if milliseconds is None else int(milliseconds) / 1000
         context = Context(
             client=Operations(Transaction(stream, token)),
             name=payload[f"{kind}Name"],
@@ -224,10 +230,14 @@ class Calculation:
                 id=events.attribute(event, "authid") or "",
                 roles=tuple(roles.split(",")) if roles else (),
             ),
+            deadline=(
+                None if time_limit is None else datetime.now(UTC) + timedelta(seconds=time_limit)
+            ),
         )
         attached = payload.get("payload")
         entity = Entity.read(attached) if attached else None
-        return cls(kind, payload["requestId"], entity, context, tracing.trace_of(event))
+        trace = tracing.trace_of(event)
+        return cls(kind, payload["requestId"], entity, context, trace, time_limit)
 
     def done(self, result: Any) -> CloudEvent:
         """Respond with the result.

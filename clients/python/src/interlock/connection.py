@@ -11,7 +11,7 @@ from typing import Any
 
 import grpc
 
-from interlock import errors, events, tracing
+from interlock import answers, errors, events, tracing
 from interlock.api.cloudevents_pb2 import CloudEvent
 from interlock.credentials import ClientCredentials
 from interlock.stream import Answer, Stream, failure, lost
@@ -50,6 +50,8 @@ _CHANNEL_OPTIONS = (
     # A peer that vanished is noticed within 30 s. Servers tolerate a ping every 10 s.
     ("grpc.keepalive_time_ms", 20_000),
     ("grpc.keepalive_timeout_ms", 10_000),
+    # Otherwise gRPC waits a minute for the answer to a ping, whatever the line above says.
+    ("grpc.http2.ping_timeout_ms", 10_000),
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
 )
@@ -167,9 +169,9 @@ class Connection:
             if isinstance(ended, errors.Unauthorized) and await call.initial_metadata():
                 ended = lost(ended) if self._forget(made) else ended
             raise ended from None
-        except asyncio.CancelledError:
+        except asyncio.CancelledError as error:
             # Closing the channel cancels its calls, and those who wait for them.
-            if self._is_closed:
+            if self._is_closed and not answers.is_given_up(error):
                 raise errors.ClientClosed("the client was closed") from None
             raise
         finally:

@@ -1,6 +1,7 @@
 """JSON that keeps its numbers.
 
-An entity's document is any JSON object. Integers are `int`, all other numbers are `Decimal`, so
+An entity's document is any JSON object. A `datetime` with a time zone and a `date` are written as
+ISO 8601 text, and read as text. Integers are `int`, all other numbers are `Decimal`, so
 that neither reading nor writing rounds: `1.50` is read as `Decimal("1.50")` and written as `1.50`.
 What Python spells otherwise, such as `1e5` and `-0`, remembers how it was spelled; so does what
 no `Decimal` can hold, such as `1e1000000000000000000000`.
@@ -10,6 +11,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping
+from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 from json.encoder import encode_basestring
 from typing import Any, Self
@@ -107,7 +109,7 @@ def encode(value: Any) -> str:
 
     Raises:
         TypeError: something in it has no JSON form.
-        ValueError: a number in it is infinite or not a number.
+        ValueError: a number in it is infinite or not a number, or a time has no time zone.
 
     """
     chunks: list[str] = []
@@ -147,6 +149,13 @@ def _write(value: Any, put: Callable[[str], None]) -> None:
             _write(item, put)
             separator = ","
         put("[]" if separator == "[" else "]")
+    elif isinstance(value, datetime):
+        if value.tzinfo is None:
+            raise ValueError(f"{value} has no time zone; add one")
+        text = value.isoformat()
+        put(encode_basestring(f"{text[:-6]}Z" if text.endswith("+00:00") else text))
+    elif isinstance(value, date):
+        put(encode_basestring(value.isoformat()))
     else:
         raise TypeError(f"{type(value).__name__} has no JSON form: {value!r}")
 

@@ -14,6 +14,8 @@ REQUEST_ID = "requestid"
 """On an answer: the envelope id of its request."""
 SEQUENCE = "sequence"
 """On all events of a streamed answer but the last."""
+TIME_LIMIT = "timeoutms"
+"""On a calculation: after how many milliseconds the server gives it up."""
 TOKEN = "cyodatxtoken"
 """The open transaction that a request joins, or that a calculation belongs to."""
 

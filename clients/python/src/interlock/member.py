@@ -394,7 +394,10 @@ class Member:
             busy = Retryable(f"this member already has {CALLS_MAX} calculations in flight")
             stream.send(calculation.failed(busy))
             return
-        task = asyncio.create_task(self._work(stream, calculation, is_nested=is_nested))
+        limit = calculation.time_limit
+        until = None if limit is None else asyncio.get_running_loop().time() + limit
+        work = self._work(stream, calculation, until, is_nested=is_nested)
+        task = asyncio.create_task(work)
         self._working[task] = stream
         task.add_done_callback(self._working.pop)
 
@@ -422,10 +425,26 @@ class Member:
             log.info("task %(task_id)s was cancelled: %(reason)s", about, extra=about)
             task.cancel()
 
-    async def _work(self, stream: Stream, calculation: Calculation, *, is_nested: bool) -> None:
-        async with contextlib.nullcontext() if is_nested else self._places:
-            with self._in_transaction(calculation.context.transaction_id):
-                stream.send(await self._calculate(stream, calculation))
+    async def _work(
+        self, stream: Stream, calculation: Calculation, until: float | None, *, is_nested: bool
+    ) -> None:
+        """Calculate, unless the server has given it up by then: it expects no answer."""
+        is_begun = False
+        try:
+            async with (
+                asyncio.timeout_at(until),
+                contextlib.nullcontext() if is_nested else self._places,
+            ):
+                if until is not None and asyncio.get_running_loop().time() >= until:
+                    raise TimeoutError
+                is_begun = True
+                with self._in_transaction(calculation.context.transaction_id):
+                    stream.send(await self._calculate(stream, calculation))
+        except TimeoutError:
+            name, kind = calculation.context.name, calculation.kind.name.lower()
+            about = {"kind": kind, "handler": name, "request_id": calculation.id}
+            how = "cancelled" if is_begun else "not begun"
+            log.debug("%s %s was %s: its time was up", kind, name, how, extra=about)
 
     @contextlib.contextmanager
     def _in_transaction(self, transaction: str | None) -> Any:

@@ -14,13 +14,16 @@ _stops: dict[asyncio.AbstractEventLoop, list[Callable[[], None]]] = {}
 
 @contextmanager
 def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
-    """Call `stop` when the process receives SIGTERM or SIGINT, as long as this is entered."""
+    """Call `stop` when the process receives SIGTERM or SIGINT, as long as this is entered.
+
+    The first one does that; a second one ends the process at once.
+    """
     loop = asyncio.get_running_loop()
     # A loop has one handler for each signal.
     stops = _stops.setdefault(loop, [])
     if not stops:
         for number in _NUMBERS:
-            loop.add_signal_handler(number, _stop_all, stops)
+            loop.add_signal_handler(number, _stop_all, loop, stops)
     stops.append(stop)
     try:
         yield
@@ -29,9 +32,13 @@ def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
         if not stops:
             for number in _NUMBERS:
                 loop.remove_signal_handler(number)
+            signal.signal(signal.SIGINT, signal.default_int_handler)
             del _stops[loop]
 
 
-def _stop_all(stops: list[Callable[[], None]]) -> None:
+def _stop_all(loop: asyncio.AbstractEventLoop, stops: list[Callable[[], None]]) -> None:
+    for number in _NUMBERS:
+        loop.remove_signal_handler(number)
+        signal.signal(number, signal.SIG_DFL)
     for stop in stops:
         stop()

@@ -2,11 +2,13 @@
 
 use std::{
     borrow::Cow,
+    str::FromStr as _,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -16,7 +18,7 @@ use super::{
 use crate::{
     Client, Code, Entities, Entity, Error, Json, Result,
     api::AttachedEntity,
-    envelope::{DISPATCH_KEY, TRACE_PARENT, TRACE_STATE, TRANSACTION},
+    envelope::{DISPATCH_KEY, TIME_LIMIT, TRACE_PARENT, TRACE_STATE, TRANSACTION},
     generated::cloudevents::CloudEvent,
     stream::{Lane, Stream},
     trace::Trace,
@@ -135,6 +137,10 @@ pub struct Call {
     pub dispatch_key: Option<String>,
     /// Who caused the call.
     pub caller: Caller,
+    /// When the server gives the call up, and the future of the handler is dropped; nothing if the
+    /// server did not say.
+    pub deadline: Option<SystemTime>,
+    pub(super) until: Option<Instant>,
     client: Client,
     cancelled: CancellationToken,
     pub(super) warnings: Warnings,
@@ -178,8 +184,8 @@ impl Call {
         self.warnings.add(&text.into());
     }
 
-    /// Is cancelled when the call is given up: the stream was lost, and with it the transaction, or
-    /// draining took too long. The future of the handler is dropped then; this is for what the
+    /// Is cancelled when the call is given up: the stream was lost, and with it the transaction, its
+    /// time was up, or draining took too long. The future of the handler is dropped then; this is for what the
     /// handler has started elsewhere.
     pub fn cancellation(&self) -> &CancellationToken {
         &self.cancelled
@@ -191,6 +197,9 @@ impl Call {
             .ok_or_else(|| Error::new(Code::InvalidJson, "this client does not know the type"))?;
         let read: Calculation = serde_json::from_str(event.text()?)
             .map_err(|source| Error::caused(Code::InvalidJson, "cannot read a call", source))?;
+        let limit = event
+            .attribute(TIME_LIMIT)
+            .and_then(|text| Some(Duration::from_millis(u32::from_str(text).ok()?.into())));
         let names = [read.processor_name, read.criteria_name, read.function_name];
         let call = Self {
             entity: read.payload.map(Entity::attached),
@@ -202,6 +211,8 @@ impl Call {
             transaction_id: read.transaction_id.filter(|id| !id.is_empty()),
             dispatch_key: event.owned_attribute(DISPATCH_KEY),
             caller: Caller::of(event),
+            deadline: limit.map(|limit| SystemTime::now() + limit),
+            until: limit.map(|limit| Instant::now() + limit),
             client: transaction(on, event),
             cancelled: on.ended().child_token(),
             warnings: Warnings::default(),

@@ -9,7 +9,10 @@ use std::{
 
 use futures_util::{FutureExt as _, future::BoxFuture};
 use serde_json::json;
-use tokio::sync::{Notify, Semaphore};
+use tokio::{
+    sync::{Notify, Semaphore},
+    time::{Instant, sleep_until},
+};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
@@ -150,9 +153,16 @@ impl Serving {
         let serving = async move {
             let _running = running;
             let ended = on.ended().clone();
+            let (until, cancelled) = (call.until, call.cancellation().clone());
             tokio::select! {
-                () = me.serve_call(&on, kind, call, nested) => {}
+                // What the server has given up is not begun.
+                biased;
                 () = ended.cancelled() => tracing::info!("a call was given up with its stream"),
+                () = passed(until) => {
+                    cancelled.cancel();
+                    tracing::debug!("a call was given up: its time was up");
+                }
+                () = me.serve_call(&on, kind, call, nested) => {}
             }
         };
         tokio::spawn(serving.instrument(span));
@@ -332,6 +342,15 @@ fn too_many() -> Failure {
     retry(format!(
         "this member already has {CALLS_MAX} calls in flight"
     ))
+}
+
+/// Waits until that time; without one, for ever.
+async fn passed(time: Option<Instant>) {
+    match time {
+        Some(time) if time <= Instant::now() => {}
+        Some(time) => sleep_until(time).await,
+        None => std::future::pending().await,
+    }
 }
 
 /// A call or a task that was admitted.

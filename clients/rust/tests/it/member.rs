@@ -35,6 +35,58 @@ async fn create(client: &Client) -> interlock_client::Result<Written> {
 }
 
 #[tokio::test]
+async fn a_call_is_given_up_with_the_server_and_its_place_given_to_another() {
+    let server = Server::start().await;
+    let (sender, mut begun) = mpsc::unbounded_channel();
+    let limited = member(&server, "limited").concurrency(1);
+    let limited = limited.processor("price", move |call: Call| {
+        let sender = sender.clone();
+        async move {
+            let name = call.transition.clone().unwrap_or_default().name;
+            assert!(call.deadline.is_some());
+            let hangs = name == "hangs";
+            let _ = sender.send(name);
+            if hangs {
+                std::future::pending::<()>().await;
+            }
+            Ok(None::<Value>)
+        }
+    });
+    let limits = [("hangs", 1_000), ("waits", 100), ("goes", 30_000)];
+    let transitions: Vec<_> = limits
+        .iter()
+        .map(|(name, limit)| {
+            let config = json!({"calculationNodesTags": "rust", "responseTimeoutMs": limit});
+            let price = json!({"name": "price", "type": "externalized", "executionMode": "SYNC", "config": config});
+            json!({"name": name, "next": "DONE", "manual": true, "processors": [price]})
+        })
+        .collect();
+    let workflow = json!({"version": "1", "name": "parcels", "initialState": "NEW", "states": {
+        "NEW": {"transitions": transitions}, "DONE": {}}});
+    let member = joined(limited, &workflow.to_string()).await;
+    let client = member.client();
+    let moved = async |name: &'static str| {
+        let id = create(client).await.expect("a parcel").entity_id;
+        client.entities().transition(&id, name).await
+    };
+    let timed_out = |moved: interlock_client::Result<_>| {
+        let failure = moved.map(drop).expect_err("its time was up");
+        assert!(
+            failure.to_string().contains("DISPATCH_TIMEOUT"),
+            "{failure}"
+        );
+    };
+    let others = async {
+        assert_eq!(begun.recv().await.as_deref(), Some("hangs"));
+        timed_out(moved("waits").await);
+        moved("goes").await.expect("it has the place");
+        assert_eq!(begun.recv().await.as_deref(), Some("goes"));
+    };
+    let (hung, ()) = tokio::join!(moved("hangs"), others);
+    timed_out(hung);
+}
+
+#[tokio::test]
 async fn a_processor_changes_the_document_and_warns() {
     let server = Server::start().await;
     let pricing = member(&server, "price").processor("price", async |call: Call| {

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable
+from contextlib import aclosing
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -27,11 +29,16 @@ if TYPE_CHECKING:
         EntityDeleteRequest,
         EntityGetAllRequest,
         EntityGetRequest,
+        EntitySearchRequest,
         EntityTransitionRequest,
         EntityTransitionsGetRequest,
         EntityUpdateCollectionRequest,
         PatchPayload,
     )
+
+
+PAGE_SIZE = 1_000
+"""How many entities are asked for at once where all are listed."""
 
 
 class Entities(Requests):
@@ -280,15 +287,19 @@ class Entities(Requests):
         page_number: int | None = None,
         point_in_time: datetime | None = None,
     ) -> AsyncGenerator[Entity, None]:
-        """Read a page of the entities of a model, in the order of their ids.
+        """Read the entities of a model, in the order of their ids.
 
-        A page has 20 entities unless `page_size` says otherwise, 10 000 at most; the first one
-        has the number 0.
+        All of them, page by page: an entity that is there all the time is yielded once, whatever is
+        written or deleted meanwhile. With a `page_size` or a `page_number` it is that page only: of
+        20 entities unless `page_size` says otherwise, 10 000 at most; the first one has the number
+        0.
 
         Raises:
             ModelNotFound: there is no such model.
 
         """
+        if page_size is None and page_number is None:
+            return self._all(model, point_in_time)
         request: EntityGetAllRequest = {
             "model": spec(model),
             "pageSize": page_size,
@@ -297,6 +308,31 @@ class Entities(Requests):
         }
         answers = self.api.entity_get_all(given(request))
         return entities_of(answers)
+
+    async def _all(self, model: ModelName, time: datetime | None) -> AsyncGenerator[Entity, None]:
+        # Pages that are found by their number move when an entity of an earlier one is deleted.
+        last, came = "", PAGE_SIZE
+        while came == PAGE_SIZE:
+            came = 0
+            request: EntitySearchRequest = {
+                "model": spec(model),
+                "condition": {
+                    "type": "lifecycle",
+                    "field": "id",
+                    "operatorType": "GREATER_THAN",
+                    "value": last,
+                },
+                "limit": PAGE_SIZE,
+                "limitExceeded": "TRUNCATE",
+                "pointInTime": instant(time),
+                # In a transaction, it has seen what it lists.
+                "trackingRead": True,
+            }
+            async with aclosing(entities_of(self.api.entity_search(given(request)))) as page:
+                async for entity in page:
+                    last, came = entity.id, came + 1
+                    # The answers of a search do not name the time.
+                    yield replace(entity, point_in_time=time)
 
     async def list_transitions(
         self,

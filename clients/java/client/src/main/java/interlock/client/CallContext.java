@@ -1,6 +1,8 @@
 package interlock.client;
 
 import interlock.client.cloudevents.CloudEvent;
+import java.time.Duration;
+import java.time.Instant;
 import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
 
@@ -17,12 +19,17 @@ public final class CallContext extends WorkContext {
 
     private final Calculation calculation;
     private final @Nullable String dispatchKey;
+    private final @Nullable Duration timeLimit;
+    private final @Nullable Instant deadline;
 
     CallContext(EventStream stream, CloudEvent event, Calculation calculation, Executor executor) {
         super(Asker.OfTransaction.of(stream, Envelope.attribute(event, Envelope.TOKEN), executor),
                 calculation.name(), CallerIdentity.of(event));
         this.calculation = calculation;
         this.dispatchKey = Envelope.attribute(event, Envelope.DISPATCH_KEY);
+        String milliseconds = Envelope.attribute(event, Envelope.TIME_LIMIT);
+        this.timeLimit = milliseconds == null ? null : Duration.ofMillis(Long.parseLong(milliseconds));
+        this.deadline = timeLimit == null ? null : Instant.now().plus(timeLimit);
     }
 
     /** The id of the entity, also if that is not attached. */
@@ -58,5 +65,15 @@ public final class CallContext extends WorkContext {
      */
     public @Nullable String dispatchKey() {
         return dispatchKey;
+    }
+
+    /** When the server gives the call up, and the handler is interrupted; null if the server did not say. */
+    public @Nullable Instant deadline() {
+        return deadline;
+    }
+
+    /** How long after its arrival the server gives the call up. */
+    @Nullable Duration timeLimit() {
+        return timeLimit;
     }
 }

@@ -108,6 +108,10 @@ final class Desk {
             return new RetryableException("this member already has " + WORK_MAX + " calls in flight");
         }
         working.put(work.requestId, work);
+        if (work.timeUp != null) {
+            // The program's own executor may have no thread left, because of handlers that hang.
+            work.timeUp.thenRunAsync(() -> giveUpLate(work), Settings.Threads.SHARED);
+        }
         return null;
     }
 
@@ -187,9 +191,10 @@ final class Desk {
     /** Executes the handler; false if it ends later. */
     private boolean execute(Work work) {
         if (!work.begin()) {
+            about(LOG.atDebug(), work).log("a call was not begun: it was given up");
             return true;
         }
-        count(work, 1);
+        enter(work);
         Object result = null;
         Throwable failure = null;
         try {
@@ -237,7 +242,7 @@ final class Desk {
         } catch (RuntimeException | Error e) {
             about(LOG.atError(), work).setCause(e).log("cannot answer a call");
         } finally {
-            count(work, -1);
+            leave(work);
         }
     }
 
@@ -285,14 +290,29 @@ final class Desk {
         return line.addKeyValue("kind", work.kind).addKeyValue("name", work.context.name());
     }
 
-    private synchronized void count(Work work, int change) {
-        if (work.transactionId != null) {
-            transactions.merge(work.transactionId, change, (known, more) -> known + more == 0 ? null : known + more);
+    private synchronized void enter(Work work) {
+        if (work.transactionId != null && !work.isFinished) {
+            work.isCounted = true;
+            transactions.merge(work.transactionId, 1, Integer::sum);
+        }
+    }
+
+    private synchronized void leave(Work work) {
+        if (work.isCounted) {
+            work.isCounted = false;
+            transactions.computeIfPresent(work.transactionId, (id, known) -> known == 1 ? null : known - 1);
         }
     }
 
     /** Gives the place of the work to the work that has waited longest for it. */
     private synchronized void finish(Work work) {
+        if (work.isFinished) { // it was given up before its handler has returned
+            return;
+        }
+        work.isFinished = true;
+        if (work.timeUp != null) {
+            work.timeUp.cancel(false);
+        }
         if (working.get(work.requestId) == work) {
             working.remove(work.requestId);
         }
@@ -323,6 +343,19 @@ final class Desk {
         }
     }
 
+    /** Gives up a call whose time is up; its place is free even if its handler goes on. */
+    private void giveUpLate(Work work) {
+        giveUp(List.of(work));
+        about(LOG.atDebug(), work).log("a call was given up: its time was up");
+        leave(work);
+        finish(work);
+        boolean isMore;
+        synchronized (this) {
+            isMore = wakes();
+        }
+        wake(isMore);
+    }
+
     /** Gives up the work of a stream that has ended. */
     void giveUp(EventStream stream) {
         List<Work> all;
@@ -345,6 +378,7 @@ final class Desk {
             work.giveUp();
             synchronized (this) {
                 if (places.remove(work) || taskPlaces.remove(work)) {
+                    work.isFinished = true;
                     working.remove(work.requestId);
                     tasks -= work.kind == Kind.ACTION ? 1 : 0;
                     if (working.isEmpty()) {

@@ -20,6 +20,8 @@ final class Envelope {
     static final String KEY = "idempotencykey";
     /** The same for every attempt of one call. */
     static final String DISPATCH_KEY = "dispatchkey";
+    /** After how many milliseconds the server gives a call up. */
+    static final String TIME_LIMIT = "timeoutms";
 
     // Types of the events of the stream itself.
     static final String ACKNOWLEDGEMENT = "EventAckResponse";

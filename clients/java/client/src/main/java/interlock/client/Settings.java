@@ -64,11 +64,11 @@ final class Settings {
     }
 
     /** Threads that keep no program running; they end when they have nothing to do. */
-    private static final class Threads {
+    static final class Threads {
 
         private static final AtomicInteger MADE = new AtomicInteger();
 
-        private static final ExecutorService SHARED = Executors.newCachedThreadPool(work -> {
+        static final ExecutorService SHARED = Executors.newCachedThreadPool(work -> {
             Thread thread = new Thread(work, "interlock-" + MADE.incrementAndGet());
             thread.setDaemon(true);
             return thread;

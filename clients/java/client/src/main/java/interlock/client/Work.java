@@ -2,11 +2,13 @@ package interlock.client;
 
 import interlock.client.api.TaskCalculationRequest;
 import interlock.client.cloudevents.CloudEvent;
+import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /** A call or a task that the server has sent, and its answer. */
@@ -23,6 +25,14 @@ final class Work {
     final @Nullable String transactionId;
     /** It was caused by one that runs, in the same transaction; guarded by the member. */
     boolean isNested;
+    /** It is counted among what runs in its transaction; guarded by the member. */
+    boolean isCounted;
+    /** It has no place any more; guarded by the member. */
+    boolean isFinished;
+    /** Completes when the server gives the call up; null if it did not say when. */
+    final @Nullable CompletableFuture<Void> timeUp;
+
+    private final @Nullable Long ends;
 
     // Guarded by this.
     private @Nullable Thread thread;
@@ -37,6 +47,10 @@ final class Work {
         this.context = context;
         this.entity = entity;
         this.transactionId = transactionId;
+        Duration limit = context instanceof CallContext call ? call.timeLimit() : null;
+        this.timeUp = limit == null ? null
+                : new CompletableFuture<Void>().completeOnTimeout(null, limit.toMillis(), TimeUnit.MILLISECONDS);
+        this.ends = limit == null ? null : System.nanoTime() + limit.toNanos();
     }
 
     static Work call(EventStream stream, CloudEvent event, Kind kind, Executor executor) {
@@ -61,7 +75,7 @@ final class Work {
 
     /** Begins on this thread; false if the work was given up. */
     synchronized boolean begin() {
-        if (context.isCancelled()) {
+        if (context.isCancelled() || ends != null && System.nanoTime() - ends >= 0) {
             return false;
         }
         thread = Thread.currentThread();

@@ -49,8 +49,8 @@ public abstract class WorkContext extends Session {
     }
 
     /**
-     * Whether the call was given up: its stream was lost, and with it the transaction, or the server
-     * cancelled it. Its answer would not be used. The thread of the handler is interrupted then, too.
+     * Whether the call was given up: its stream was lost, and with it the transaction, its time was up, or
+     * the server cancelled it. Its answer would not be used. The thread of the handler is interrupted then, too.
      */
     public boolean isCancelled() {
         return isCancelled;

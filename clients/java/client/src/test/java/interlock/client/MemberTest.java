@@ -17,17 +17,21 @@ import interlock.client.testing.TestServer;
 import java.io.IOException;
 import java.math.BigDecimal;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Queue;
+import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
@@ -283,6 +287,60 @@ class MemberTest {
             Parcels.created(narrow);
             assertEquals(2, depth.get());
         }
+    }
+
+    @Test
+    void aCallIsGivenUpWithTheServerAndItsPlaceGivenToAnother() throws Exception {
+        BlockingQueue<String> began = new LinkedBlockingQueue<>();
+        CompletableFuture<Boolean> interrupted = new CompletableFuture<>();
+        CountDownLatch gate = new CountDownLatch(1);
+        try (InterlockMember narrow = tenant.member().tags("java").concurrency(1).build()) {
+            narrow.processor("price", (entity, context) -> {
+                began.add(context.transition().name());
+                if (!context.transition().name().equals("hangs")) {
+                    return null;
+                }
+                try {
+                    gate.await();
+                } catch (InterruptedException e) {
+                    interrupted.complete(!Instant.now().isBefore(context.deadline()) && context.isCancelled());
+                }
+                gate.await(); // it goes on all the same
+                return null;
+            });
+            narrow.start();
+            String moves = Map.of("hangs", 1_000, "waits", 100, "goes", 30_000).entrySet().stream()
+                    .map(limit -> """
+                            {"name": "%s", "next": "DONE", "manual": true, "processors": [
+                              {"name": "price", "type": "externalized", "executionMode": "SYNC",
+                               "config": {"calculationNodesTags": "java", "responseTimeoutMs": %d}}]}
+                            """.formatted(limit.getKey(), limit.getValue()))
+                    .collect(Collectors.joining(","));
+            Parcels.prepare(narrow, """
+                    {"version": "1", "name": "parcels", "initialState": "NEW", "states": {
+                      "NEW": {"transitions": [%s]}, "DONE": {}}}
+                    """.formatted(moves));
+            CompletableFuture<?> hangs = moved(narrow, "hangs");
+            assertEquals("hangs", began.take());
+            assertTimedOut(moved(narrow, "waits"));
+            CompletableFuture<?> goes = moved(narrow, "goes");
+            assertTimedOut(hangs);
+            goes.join();
+            assertEquals("goes", began.take());
+            assertTrue(interrupted.get(20, TimeUnit.SECONDS));
+        } finally {
+            gate.countDown();
+        }
+    }
+
+    private static CompletableFuture<?> moved(Session session, String transition) {
+        String id = session.entities().create(PARCEL, Map.of("sku", "A")).entityId();
+        return session.entities().transitionAsync(id, transition);
+    }
+
+    private static void assertTimedOut(CompletableFuture<?> moved) {
+        CompletionException failed = assertThrows(CompletionException.class, moved::join);
+        assertTrue(failed.getCause().getMessage().contains("DISPATCH_TIMEOUT"), failed.toString());
     }
 
     @Test
