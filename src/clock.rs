@@ -326,7 +326,7 @@ mod tests {
     async fn an_instant_is_reached_when_the_clock_is_set_forward() {
         let manual = ManualClock::default();
         let clock = Clock::Manual(manual.clone());
-        let hour = clock.now().after(Duration::from_secs(3_600));
+        let hour = clock.now().after(Duration::from_hours(1));
         let setting = async {
             tokio::time::sleep(Duration::from_millis(10)).await;
             manual.step_ms(3_600_000);

@@ -254,12 +254,14 @@ async fn a_call_says_how_much_time_is_left_for_it() {
     let server = Server::with(&[("INTERLOCK_DISPATCH_RESPONSE_TIMEOUT", "40s")]);
     let connection = server.connect().await;
     let member = Member::join(&server, &["timers"]).await;
-    let mut calls = member.record(|call| match call.event.kind {
-        EventType::EntityCriteriaCalculationRequest => Reply::Matches(true),
-        EventType::EntityFunctionCalculationRequest => {
+    let mut calls = member.record(|call| {
+        if call.event.kind == EventType::EntityCriteriaCalculationRequest {
+            Reply::Matches(true)
+        } else if call.event.kind == EventType::EntityFunctionCalculationRequest {
             Reply::Schedule(json!({"fireAfterMs": 3_600_000}))
+        } else {
+            Reply::Nothing
         }
-        _ => Reply::Nothing,
     });
     let limit = json!({"responseTimeoutMs": 20_000});
     let may = json!({"type": "function", "function": {"name": "may", "config": limit}});

@@ -244,9 +244,12 @@ fn event(kind: &str, mut data: Value) -> Value {
 async fn outcomes(rest: &Rest, events: Value) -> Vec<Value> {
     let rest = rest.with("content-type", "application/cloudevents-batch+json");
     let answers = rest.post("/api/events", events.to_string()).await.ok();
-    let outcome = |answer: &Value| match &answer["data"]["success"] {
-        Value::Bool(true) => json!(true),
-        _ => json!(code(&answer["data"])),
+    let outcome = |answer: &Value| {
+        if answer["data"]["success"] == true {
+            json!(true)
+        } else {
+            json!(code(&answer["data"]))
+        }
     };
     let answers = answers.as_array().expect("answers");
     answers.iter().map(outcome).collect()

@@ -57,8 +57,8 @@ async fn a_node_of_another_version_is_refused_by_name() {
 async fn who_is_refused_fills_the_log_neither_with_lines_nor_with_long_ones() {
     let database = Database::new(backend::migrate);
     let mut server = node(&database, "a");
-    let long = "n".repeat(60_000);
-    for hello in [hello(&long, "99.0.0"), hello("newer", &long)] {
+    let endless = "n".repeat(60_000);
+    for hello in [hello(&endless, "99.0.0"), hello("newer", &endless)] {
         let status = greet(&server, &hello).await;
         assert!(status.message().len() < 200, "{status}");
     }
