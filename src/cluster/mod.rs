@@ -373,7 +373,7 @@ impl Cluster {
             }
             Err(refused) => {
                 if let Some(skipped) = self.0.refusals.next() {
-                    warn!(address, skipped, "a node was refused: {refused}");
+                    warn!(address = %address, skipped, "a node was refused: {refused}");
                 }
                 // If it is gone, it need not know.
                 let _ = outgoing.send(Err(refused.to_string())).await;

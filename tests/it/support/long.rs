@@ -278,7 +278,7 @@ pub(crate) const LONG: &[(&str, u32)] = &[
     ),
     ("snapshots::the_same_is_reported_in_the_words_of_rest", 9),
     (
-        "snapshots::two_hundred_searches_at_once_all_succeed_while_writes_go_on",
+        "snapshots::a_hundred_searches_at_once_all_succeed_while_writes_go_on",
         63,
     ),
     ("sorting::a_walk_over_an_index_sorts_as_sorting_does", 51),
