@@ -149,7 +149,7 @@ func TestACallThatTheServerHasGivenUpIsEndedAndAnotherGetsItsPlace(t *testing.T)
 	}, interlock.WithConcurrency(1))
 	defer close(mayEnd)
 	var moves []string
-	for name, limit := range map[string]int{"hangs": 1_000, "waits": 100, "goes": 30_000} {
+	for name, limit := range map[string]int{"hangs": 3_000, "waits": 100, "goes": 30_000} {
 		moves = append(moves, fmt.Sprintf(`{"name":"%s","next":"DONE","manual":true,"processors":[{"name":"price","type":"externalized",
 			"executionMode":"SYNC","config":{"calculationNodesTags":"go","responseTimeoutMs":%d}}]}`, name, limit))
 	}

@@ -435,7 +435,7 @@ async def test_a_call_that_the_server_has_given_up_is_ended_and_another_gets_its
     caplog.set_level(logging.DEBUG, logger="interlock")
     member = Member(target, tags=[TAG], metadata=tenant, concurrency=1)
     gate = Gate(member)
-    limits = {"hangs": 1_000, "waits": 100, "goes": 30_000}
+    limits = {"hangs": 3_000, "waits": 100, "goes": 30_000}
     moves = (
         transition(name, name, processor("price", responseTimeoutMs=limit), manual=True)
         for name, limit in limits.items()

@@ -132,7 +132,7 @@ describe("a member", () => {
 
   it("gives a call up with the server, and its place to another", async () => {
     const model = { name: "limited", version: 1 };
-    const limits = { hangs: 1_000, waits: 100, goes: 30_000 };
+    const limits = { hangs: 3_000, waits: 100, goes: 30_000 };
     await client.model.import(model, { sku: "A" });
     await client.model.lock(model);
     const transitions = Object.entries(limits).map(([name, responseTimeoutMs]) => {

@@ -52,7 +52,7 @@ async fn a_call_is_given_up_with_the_server_and_its_place_given_to_another() {
             Ok(None::<Value>)
         }
     });
-    let limits = [("hangs", 1_000), ("waits", 100), ("goes", 30_000)];
+    let limits = [("hangs", 3_000), ("waits", 100), ("goes", 30_000)];
     let transitions: Vec<_> = limits
         .iter()
         .map(|(name, limit)| {

@@ -309,7 +309,7 @@ class MemberTest {
                 return null;
             });
             narrow.start();
-            String moves = Map.of("hangs", 1_000, "waits", 100, "goes", 30_000).entrySet().stream()
+            String moves = Map.of("hangs", 3_000, "waits", 100, "goes", 30_000).entrySet().stream()
                     .map(limit -> """
                             {"name": "%s", "next": "DONE", "manual": true, "processors": [
                               {"name": "price", "type": "externalized", "executionMode": "SYNC",
