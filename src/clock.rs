@@ -187,14 +187,11 @@ impl Clock {
         }
     }
 
-    /// Waits until an instant. The clock may be set meanwhile, so it is read every second.
-    pub async fn reached(&self, instant: Timestamp) {
-        loop {
-            let left = instant.since(self.now());
-            if left.is_zero() {
-                return;
-            }
-            tokio::time::sleep(left.min(READ_EVERY)).await;
+    /// For waiting until instants of this clock.
+    pub fn alarm(&self) -> Alarm {
+        Alarm {
+            clock: self.clone(),
+            seen: self.now(),
         }
     }
 
@@ -226,6 +223,45 @@ impl Clock {
             }
             #[cfg(test)]
             Self::Virtual { origin, .. } => origin.elapsed(),
+        }
+    }
+}
+
+/// Waits until instants, of a clock that may be set meanwhile.
+#[derive(Debug)]
+pub struct Alarm {
+    clock: Clock,
+    /// The time that the clock showed last.
+    seen: Timestamp,
+}
+
+/// Why an alarm went off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Woken {
+    /// The instant has come.
+    Due,
+    /// The clock shows an earlier time than before: what was planned by it may be far ahead.
+    SetBack,
+}
+
+impl Alarm {
+    /// Waits until an instant, without one for ever. That the clock was set, forward or back, is
+    /// noticed within a second, and at once if it was set back since this was called last.
+    pub async fn until(&mut self, instant: Option<Timestamp>) -> Woken {
+        let Some(instant) = instant else {
+            return std::future::pending().await;
+        };
+        loop {
+            let now = self.clock.now();
+            let before = std::mem::replace(&mut self.seen, now);
+            if now < before {
+                return Woken::SetBack;
+            }
+            let left = instant.since(now);
+            if left.is_zero() {
+                return Woken::Due;
+            }
+            tokio::time::sleep(left.min(READ_EVERY)).await;
         }
     }
 }
@@ -323,17 +359,35 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn an_instant_is_reached_when_the_clock_is_set_forward() {
+    async fn an_alarm_notices_that_the_clock_is_set() {
+        for (by, expected) in [
+            (3_600_000, Woken::Due),
+            (3_599_999, Woken::Due),
+            (-1, Woken::SetBack),
+        ] {
+            let manual = ManualClock::default();
+            let clock = Clock::Manual(manual.clone());
+            let (mut alarm, hour) = (clock.alarm(), clock.now().after(Duration::from_hours(1)));
+            let setting = async {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+                manual.step_ms(by);
+                tokio::time::sleep(READ_EVERY).await;
+                manual.advance_ms(1_000);
+            };
+            let woken = tokio::time::timeout(3 * READ_EVERY, alarm.until(Some(hour)));
+            let (woken, ()) = tokio::join!(woken, setting);
+            assert_eq!(woken.expect("within three looks"), expected, "{by}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_alarm_notices_what_happened_between_two_waits() {
         let manual = ManualClock::default();
-        let clock = Clock::Manual(manual.clone());
-        let hour = clock.now().after(Duration::from_hours(1));
-        let setting = async {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-            manual.step_ms(3_600_000);
-        };
-        let reached = tokio::time::timeout(2 * READ_EVERY, clock.reached(hour));
-        let (reached, ()) = tokio::join!(reached, setting);
-        reached.expect("within two looks");
+        let mut alarm = Clock::Manual(manual.clone()).alarm();
+        manual.step_ms(-500);
+        let now = Clock::Manual(manual).now();
+        assert_eq!(alarm.until(Some(now)).await, Woken::SetBack);
+        assert_eq!(alarm.until(Some(now)).await, Woken::Due);
     }
 
     #[test]

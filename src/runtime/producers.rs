@@ -25,7 +25,7 @@ use super::{
     incidents::{About, Fault, Held, Verdict, contained},
     runs::StartRun,
 };
-use crate::clock::Timestamp;
+use crate::clock::{Timestamp, Woken};
 use crate::error::{Code, Coded as _, Failure};
 use crate::id::{RunId, Tenant};
 use crate::program::StartedBy;
@@ -44,9 +44,6 @@ const CONFLICTS_MAX: u32 = 10;
 
 /// The pause after a failure.
 const AFTER_TROUBLE: Duration = Duration::from_secs(1);
-
-/// How often it is looked whether the clock was set back.
-const COMPARE_EVERY: Duration = Duration::from_secs(1);
 
 /// The smallest difference between times.
 const TICK: i64 = 1;
@@ -183,7 +180,7 @@ impl Runtime {
     /// Triggers that were committed go to `triggers`.
     async fn fire_schedules(&self, triggers: mpsc::UnboundedSender<Name>) {
         let mut agenda = Agenda::default();
-        let mut seen = self.0.clock.now();
+        let mut alarm = self.0.clock.alarm();
         self.read_schedules(&mut agenda).await;
         loop {
             let due = self.leave_to_others(&mut agenda).await;
@@ -221,33 +218,14 @@ impl Runtime {
                     self.plan(&mut agenda, name).await;
                 }
             }
-            let next = agenda.next();
-            let pause = async {
-                match next {
-                    Some(due) => self.0.clock.reached(due).await,
-                    None => std::future::pending().await,
-                }
-            };
             tokio::select! {
-                () = pause => {}
-                () = self.storage().producers_changed() => {}
-                () = self.set_back(&mut seen), if next.is_some() => {
+                woken = alarm.until(agenda.next()) => if woken == Woken::SetBack {
                     for name in agenda.names() {
                         self.plan(&mut agenda, name).await;
                     }
-                }
+                },
+                () = self.storage().producers_changed() => {}
             }
-        }
-    }
-
-    /// Returns once the clock shows an earlier time than it did last.
-    async fn set_back(&self, seen: &mut Timestamp) {
-        loop {
-            let before = std::mem::replace(seen, self.0.clock.now());
-            if *seen < before {
-                return;
-            }
-            tokio::time::sleep(COMPARE_EVERY).await;
         }
     }
 

@@ -27,7 +27,7 @@ use super::{
     producers::Name,
     runs::StartRun,
 };
-use crate::clock::Timestamp;
+use crate::clock::{Timestamp, Woken};
 use crate::error::{Code, Coded as _, Failure};
 use crate::id::{RunId, Tenant};
 use crate::program::StartedBy;
@@ -132,6 +132,11 @@ impl Following {
         taken
     }
 
+    /// Those that wait for a time.
+    fn waiting(&self) -> Vec<Name> {
+        self.due_of.keys().cloned().collect()
+    }
+
     fn next(&self) -> Option<Timestamp> {
         self.due.first().map(|(due, _)| *due)
     }
@@ -153,6 +158,7 @@ impl Runtime {
         let mut following = Following::default();
         let mut rooms = FuturesUnordered::new();
         let mut nodes = self.storage().sharing();
+        let mut alarm = self.0.clock.alarm();
         let mut looked_at = self.all_triggers().await;
         loop {
             looked_at.extend(following.take_due(self.0.clock.now()));
@@ -187,15 +193,10 @@ impl Runtime {
             if !looked_at.is_empty() {
                 continue;
             }
-            let next = following.next();
-            let pause = async {
-                match next {
-                    Some(due) => self.0.clock.reached(due).await,
-                    None => std::future::pending().await,
-                }
-            };
             tokio::select! {
-                () = pause => {}
+                woken = alarm.until(following.next()) => if woken == Woken::SetBack {
+                    looked_at.extend(following.waiting());
+                },
                 now = self.nodes_changed(&nodes) => {
                     // Some may be this process's from now on.
                     nodes = now;

@@ -174,7 +174,7 @@ impl Trigger {
 
     /// How many of the next events make a batch. A batch is complete when it has its size, when
     /// another payload would make its input too large, or when its first event has waited long
-    /// enough.
+    /// enough. How long an event of the future has waited is unknown: the clock was set back.
     pub fn batch(&self, events: &[Event<'_>], now: Timestamp) -> Batch {
         let Some(first) = events.first() else {
             return Batch::Nothing;
@@ -188,10 +188,9 @@ impl Trigger {
             }
             count += 1;
         }
-        let complete = first
-            .time
-            .after(Duration::from_millis(self.batch_timeout_ms));
-        if count == size || complete <= now {
+        let wait = Duration::from_millis(self.batch_timeout_ms);
+        let complete = first.time.after(wait);
+        if count == size || complete <= now || first.time > now.after(wait) {
             Batch::Start(count)
         } else {
             Batch::Wait(complete)
@@ -257,6 +256,12 @@ mod tests {
                 Batch::Wait(Timestamp::from_micros(15_000_000)),
             ),
             (3, events(2, 7), Batch::Start(2)),
+            (
+                3,
+                events(2, 17),
+                Batch::Wait(Timestamp::from_micros(22_000_000)),
+            ),
+            (3, events(2, 18), Batch::Start(2)),
             (
                 3,
                 vec![event(1, 12, &large), event(2, 12, &large)],
