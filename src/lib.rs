@@ -4,7 +4,8 @@
 //! `tests/architecture.rs` holds them to it.
 //!
 //! ```text
-//! names and failures   id  clock  error  compat  json  random  telemetry  pool
+//! names and failures   id  clock  error  compat  json  random  backoff  telemetry
+//!                      pool
 //! pure                 entity  dispatch  model  condition  expr  workflow  program  dialect
 //!                      engine  explain
 //! services             storage  audit  outgoing  auth  connector  registry  compute  cluster
@@ -18,6 +19,7 @@
 //! of it, [`operation::dispatch`] finds its row, the operation opens a session on a unit of work,
 //! [`runtime`] drives [`engine::step`] and calls members in between, and [`storage`] commits.
 
+pub mod backoff;
 pub mod clock;
 pub mod compat;
 pub mod error;

@@ -1,6 +1,6 @@
 //! The connected compute members, and calls to them.
 //!
-//! May use: [`crate::id`], [`crate::clock`], [`crate::telemetry`], [`crate::entity`],
+//! May use: [`crate::backoff`], [`crate::id`], [`crate::clock`], [`crate::telemetry`], [`crate::entity`],
 //! [`crate::dispatch`], [`crate::error`], [`crate::program`].
 //! Must not: wait for one member on behalf of another. Each member has its own bounded queue and
 //! table of calls in flight; the edge that holds its stream drains the one and completes the other

@@ -9,10 +9,11 @@ use http::{
 };
 use http_body_util::Full;
 use serde_json::value::RawValue;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 use url::Url;
 
 use super::{CallFailed, Http, HttpAuth, RESULT_BYTES_MAX, Request, Trust, check};
+use crate::backoff::Backoff;
 use crate::entity::is_unicode;
 use crate::expr::{members, quoted, string};
 use crate::outgoing::{Answer, Client, Fault, Reach};
@@ -23,8 +24,7 @@ const USER_AGENT: &str = concat!("interlock/", env!("CARGO_PKG_VERSION"));
 const CONNECT: Duration = Duration::from_secs(10);
 
 /// The pauses between tries.
-const PAUSE_FIRST: Duration = Duration::from_millis(100);
-const PAUSE_MAX: Duration = Duration::from_secs(2);
+const BACKOFF: Backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(2));
 
 /// An HTTP server that can be called.
 #[derive(Debug)]
@@ -78,7 +78,7 @@ impl Server {
     ) -> Result<Arc<str>, CallFailed> {
         let call = self.prepared(request, idempotency_key);
         let call = call.map_err(CallFailed::failed)?;
-        let (mut tries, mut pause) = (0, PAUSE_FIRST);
+        let (mut tries, mut backoff) = (0, BACKOFF);
         let mut was_lost = false;
         loop {
             tries += 1;
@@ -90,8 +90,7 @@ impl Server {
             };
             if may_help && tries < self.attempts {
                 was_lost |= matches!(&answer, Ok(Err(Fault::Ended)) | Err(_));
-                sleep(pause).await;
-                pause = (pause * 2).min(PAUSE_MAX);
+                backoff.wait().await;
                 continue;
             }
             let is_settled = match &answer {

@@ -1,6 +1,6 @@
 //! Connectors to other systems: HTTP servers, databases and mail servers (`orchestration.md` 2.3).
 //!
-//! May use: [`crate::entity`], [`crate::expr`], [`crate::id`], [`crate::json`],
+//! May use: [`crate::backoff`], [`crate::entity`], [`crate::expr`], [`crate::id`], [`crate::json`],
 //! [`crate::outgoing`], [`crate::telemetry`].
 //! Must not: show a secret, or hold a thread while it waits.
 //! A connector has a bounded number of calls out, and so has a tenant: a system that hangs delays

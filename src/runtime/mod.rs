@@ -1,6 +1,6 @@
 //! Runs: from a request to its commit, including calls to members.
 //!
-//! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::compat`],
+//! May use: [`crate::backoff`], [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::compat`],
 //! [`crate::telemetry`], [`crate::entity`], [`crate::dispatch`], [`crate::model`],
 //! [`crate::workflow`], [`crate::engine`], [`crate::explain`], [`crate::storage`],
 //! [`crate::compute`], [`crate::connector`], [`crate::pool`], [`crate::dialect`],

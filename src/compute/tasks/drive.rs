@@ -23,6 +23,7 @@ use super::{
     spec::{End, Ends, Reported, TaskKind},
     untaken::Warned,
 };
+use crate::backoff::Backoff;
 use crate::error::Failure;
 use crate::id::Tenant;
 use crate::program::Answer;
@@ -33,7 +34,7 @@ const REPORTS_MAX: usize = 256;
 
 /// The pauses between the attempts to store a report, the first and the longest.
 const AGAIN_FIRST: Duration = Duration::from_millis(50);
-const AGAIN_LONGEST: Duration = Duration::from_secs(30);
+const BACKOFF: Backoff = Backoff::new(AGAIN_FIRST, Duration::from_secs(30));
 
 /// How often the numbers of open tasks are measured.
 const MEASURED_EVERY: Duration = Duration::from_secs(5);
@@ -261,18 +262,17 @@ async fn ended(
 
 /// Reports an end until it is stored.
 async fn report(ends: &dyn Ends, tenant: &Tenant, task: &str, end: &End) -> Reported {
-    let mut pause = AGAIN_FIRST;
+    let mut backoff = BACKOFF;
     loop {
         match ended(ends, tenant, task, end.clone()).await {
             Ok(reported) => return reported,
             Err(failure) => log(task, &failure),
         }
         // If nobody wants it any more, it is sent again when somebody does.
-        let Some(rest) = ends.again(tenant, task, pause).await else {
+        let Some(rest) = ends.again(tenant, task, backoff.pause()).await else {
             return Reported::Unknown;
         };
         sleep(rest).await;
-        pause = (pause * 2).min(AGAIN_LONGEST);
     }
 }
 

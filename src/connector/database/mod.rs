@@ -33,9 +33,10 @@ mod value;
 use std::{sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
 use super::{CallFailed, Database, Driver, Request, Settings, Trust, lock};
+use crate::backoff::Backoff;
 use crate::expr::quoted;
 use crate::id::Tenant;
 
@@ -60,8 +61,7 @@ const IDLE_MAX: Duration = Duration::from_secs(30);
 const TRUSTED_FOR: Duration = Duration::from_secs(1);
 
 /// The pauses while another connection holds a lock.
-const PAUSE_FIRST: Duration = Duration::from_millis(1);
-const PAUSE_MAX: Duration = Duration::from_millis(50);
+const BACKOFF: Backoff = Backoff::new(Duration::from_millis(1), Duration::from_millis(50));
 
 /// How many rows one statement may compute values for.
 const COMPUTED_ROWS_MAX: usize = 1_000;
@@ -159,17 +159,14 @@ impl Databases {
     ) -> Result<Arc<str>, CallFailed> {
         let plan =
             Plan::of(request, self.place.dialect()).map_err(|reason| named(request, &reason))?;
-        let mut pause = PAUSE_FIRST;
+        let mut backoff = BACKOFF;
         let mut was_taken = false;
         loop {
             match self.tried(&plan, compute).await {
                 Ok(result) => return Ok(result.into()),
                 // It may have been inserted since it was looked for.
                 Err(Fault::Taken(_)) if plan.is_either() && !was_taken => was_taken = true,
-                Err(Fault::Busy) => {
-                    sleep(pause).await;
-                    pause = (pause * 2).min(PAUSE_MAX);
-                }
+                Err(Fault::Busy) => backoff.wait().await,
                 Err(fault) => return Err(failed(request, fault)),
             }
         }
@@ -256,13 +253,10 @@ impl Databases {
             is_either: false,
         });
         let nothing = |_: &str, _: &str, _: &str| Err("nothing is computed".to_owned());
-        let mut pause = PAUSE_FIRST;
+        let mut backoff = BACKOFF;
         loop {
             match self.tried(&plan, &nothing).await {
-                Err(Fault::Busy) => {
-                    sleep(pause).await;
-                    pause = (pause * 2).min(PAUSE_MAX);
-                }
+                Err(Fault::Busy) => backoff.wait().await,
                 done => return done.map(|_| ()),
             }
         }

@@ -3,10 +3,8 @@
 
 use std::{fmt, sync::Arc};
 
-use tokio::time::sleep;
-
 use super::{
-    Compute, Databases, PAUSE_FIRST, PAUSE_MAX, execute, failed,
+    BACKOFF, Compute, Databases, execute, failed,
     link::{Fault, Link, too_large, unsettled},
     plan::Plan,
     read,
@@ -73,14 +71,11 @@ impl Databases {
         let id = Value::of(id);
         let select = selecting(self.place.dialect(), table, &id);
         let select = select.map_err(|reason| refused(table, &reason))?;
-        let mut pause = PAUSE_FIRST;
+        let mut backoff = BACKOFF;
         let (link, mut rows) = loop {
             match self.locked(&select).await {
                 Ok(begun) => break begun,
-                Err(Fault::Busy) => {
-                    sleep(pause).await;
-                    pause = (pause * 2).min(PAUSE_MAX);
-                }
+                Err(Fault::Busy) => backoff.wait().await,
                 Err(fault) => return Err(fault_of(table, fault)),
             }
         };
@@ -193,15 +188,14 @@ impl RowTransaction {
     /// # Errors
     /// The database refuses it.
     pub async fn committed(mut self) -> Result<(), CallFailed> {
-        let mut pause = PAUSE_FIRST;
+        let mut backoff = BACKOFF;
         loop {
             match self.link.commit().await {
                 Ok(()) => break,
                 // Readers of the file are waited for; the transaction is still open. In a server it
                 // is not any more.
                 Err(Fault::Busy) if self.held.database().place.dialect() == Dialect::Sqlite => {
-                    sleep(pause).await;
-                    pause = (pause * 2).min(PAUSE_MAX);
+                    backoff.wait().await;
                 }
                 Err(fault) => return Err(fault_of(&self.table, fault)),
             }

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use super::{Processed, StartedItem, StartedWork, Ticked};
+use crate::backoff::Backoff;
 use crate::dialect::managers::{WrongPayload, wanted_in};
 use crate::error::{Code, Failure};
 use crate::id::Tenant;
@@ -23,9 +24,8 @@ use crate::runtime::{
 /// How often a tick is tried that meets what may pass.
 const TRIES: u32 = 8;
 
-/// The first pause before a tick is tried again, or its end is stored again, and the longest.
-const PAUSE: Duration = Duration::from_millis(50);
-const PAUSE_MAX: Duration = Duration::from_secs(30);
+/// The pauses before a tick is tried again, or its end is stored again.
+const BACKOFF: Backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(30));
 
 impl Runtime {
     /// Ticks the managers that the input of a run names, beside everything else. A tick that is at
@@ -75,7 +75,7 @@ impl Runtime {
             Err(_) if cancel.is_cancelled() => return None,
             Err(failure) => return Some(failed(&failure)),
         };
-        let (mut tries, mut pause) = (1, PAUSE);
+        let (mut tries, mut backoff) = (1, BACKOFF);
         loop {
             let ticking = self.tick_managers(tenant, namespace, named.as_deref(), cancel);
             let fault = match contained(Box::pin(ticking)).await {
@@ -94,7 +94,7 @@ impl Runtime {
             }
             warn!(?fault, tenant = %tenant, "the tick of a run failed; it is tried again");
             tries += 1;
-            wait(&mut pause, cancel).await?;
+            cancel.run_until_cancelled(backoff.wait()).await?;
         }
     }
 
@@ -106,7 +106,7 @@ impl Runtime {
         answer: Answer,
         cancel: &CancellationToken,
     ) {
-        let mut pause = PAUSE;
+        let mut backoff = BACKOFF;
         loop {
             let ending = self.tick_ended(tenant, task, answer.clone());
             match contained(Box::pin(ending)).await {
@@ -120,20 +120,11 @@ impl Runtime {
                     );
                 }
             }
-            if wait(&mut pause, cancel).await.is_none() {
+            if cancel.run_until_cancelled(backoff.wait()).await.is_none() {
                 return;
             }
         }
     }
-}
-
-/// Waits, longer each time; none if it is cancelled meanwhile.
-async fn wait(pause: &mut Duration, cancel: &CancellationToken) -> Option<()> {
-    cancel
-        .run_until_cancelled(tokio::time::sleep(*pause))
-        .await?;
-    *pause = (*pause * 2).min(PAUSE_MAX);
-    Some(())
 }
 
 fn failed(failure: &Failure) -> Answer {

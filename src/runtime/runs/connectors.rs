@@ -15,6 +15,7 @@ use super::{
     entity_call::EntityCall,
     send::{parts, task_id},
 };
+use crate::backoff::Backoff;
 use crate::compute::tasks::{
     Dispatch, End, GivenUp, NO_MEMBER, OfRun, Reported, TaskKind, TaskSpec,
 };
@@ -38,8 +39,7 @@ const RETRIES_MAX: u32 = 3;
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// The pauses before the end of a call is stored again.
-const REPORT_PAUSE_FIRST: Duration = Duration::from_millis(50);
-const REPORT_PAUSE_MAX: Duration = Duration::from_secs(30);
+const REPORTING: Backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(30));
 
 /// How often it is looked whether a run that has stopped is tried again.
 const STOPPED_PAUSE: Duration = Duration::from_secs(1);
@@ -505,7 +505,7 @@ impl Runtime {
 
     /// Reports the end of a task until it is stored; none if the service stops.
     async fn report(&self, tenant: &Tenant, task: &str, end: End) -> Option<Reported> {
-        let mut pause = REPORT_PAUSE_FIRST;
+        let mut backoff = REPORTING;
         loop {
             let ended = self.task_ended_contained(tenant, task, end.clone()).await;
             let (failure, verdict) = match ended {
@@ -516,9 +516,8 @@ impl Runtime {
                 Verdict::Again(rest) => {
                     let failure = failure.in_full();
                     warn!(task.id = task, %failure, "the end of a call could not be stored; retrying");
-                    let sleep = tokio::time::sleep(rest.min(pause));
+                    let sleep = tokio::time::sleep(rest.min(backoff.pause()));
                     self.0.calls.stop.run_until_cancelled(sleep).await?;
-                    pause = (pause * 2).min(REPORT_PAUSE_MAX);
                 }
                 // The end is kept, so that the call is not repeated then.
                 Verdict::Stopped => self.until_retried(tenant, task).await?,

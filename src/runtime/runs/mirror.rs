@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use super::view::{instance_status, instance_step};
+use crate::backoff::Backoff;
 use crate::clock::Timestamp;
 use crate::connector::{CallFailed, MirrorRow, MirrorTable};
 use crate::error::{Code, Failure};
@@ -44,7 +45,7 @@ const REFUSED_MAX: usize = 10;
 
 /// The pauses after a failure.
 const PAUSE_FIRST: Duration = Duration::from_millis(100);
-const PAUSE_MAX: Duration = Duration::from_secs(30);
+const BACKOFF: Backoff = Backoff::new(PAUSE_FIRST, Duration::from_secs(30));
 
 /// How long the one who applies a bundle waits for its table.
 const MAKE_MAX: Duration = Duration::from_secs(5);
@@ -198,14 +199,14 @@ impl Runtime {
     /// Writes the runs of a table until all are written.
     async fn write_mirror(&self, name: &MirrorName, turns: &Semaphore) {
         let mut at = MirrorProgress::default();
-        let mut pause = PAUSE_FIRST;
+        let mut backoff = BACKOFF;
         let mut was_behind = false;
         sleep(GATHER).await;
         loop {
             match contained(Box::pin(self.write_pass(name, turns, &mut at))).await {
                 Ok(Pass::UpToDate) => break,
                 Ok(Pass::Wrote) => {
-                    pause = PAUSE_FIRST;
+                    backoff.reset();
                     continue;
                 }
                 Ok(Pass::Left) => {}
@@ -216,8 +217,7 @@ impl Runtime {
                 }
             }
             was_behind = true;
-            sleep(pause).await;
-            pause = (pause * 2).min(PAUSE_MAX);
+            backoff.wait().await;
         }
         if was_behind {
             let (tenant, namespace) = (name.tenant.as_str(), &*name.namespace);
