@@ -284,7 +284,7 @@ impl Code {
             Self::StorageDamaged => "the requested data is on a damaged page of the database; the operator must restore a backup, see the log",
             Self::StorageUnavailable => "the storage is unavailable; retry later, and see the log",
             Self::TenantLimitExceeded => "the tenant has reached a limit set by the operator; `properties.limit` names it, `properties.retryAfterMs` says when to retry",
-            Self::TooManyRequests => "too many requests are in flight or waiting, or their bytes exceed `INTERLOCK_RECEIVING_BYTES`; wait for answers before sending more",
+            Self::TooManyRequests => "too many requests are in flight or waiting, or their bytes, or those of answers that are not read, exceed `INTERLOCK_RECEIVING_BYTES`; read answers before sending more",
             Self::IncidentNotFound => "there is no open incident of this id, or it belongs to another tenant; it was retried, cancelled, or its work has moved on",
             Self::TopicNotFound => "the topic does not exist in this namespace, or belongs to another tenant; publish an event to it first",
             Self::TaskLeaseLost => "the worker no longer has the task: its lease has ended, and the task goes to another worker; stop working on it",
@@ -404,6 +404,7 @@ impl Failure {
 
     /// An event whose type is not a request type.
     pub fn unknown_type(kind: &str) -> Self {
+        let kind = shown(kind);
         Self {
             origin: Origin::Request,
             ..Self::new(
@@ -626,6 +627,17 @@ impl<E: Coded> From<E> for Failure {
     }
 }
 
+/// How much of a text of a caller messages repeat.
+const SHOWN_CHARS: usize = 100;
+
+/// The beginning of a text of a caller, for a message: in a header, a longer one can break the answer.
+pub fn shown(text: &str) -> &str {
+    match text.char_indices().nth(SHOWN_CHARS) {
+        Some((end, _)) => &text[..end],
+        None => text,
+    }
+}
+
 /// An error's text and that of its causes, outermost first.
 fn chain(error: &dyn StdError) -> String {
     let mut text = error.to_string();
@@ -648,6 +660,19 @@ mod tests {
     fn codes_have_distinct_names() {
         let names: HashSet<_> = Code::ALL.iter().map(|code| code.as_str()).collect();
         assert_eq!(names.len(), Code::ALL.len());
+    }
+
+    #[test]
+    fn a_message_repeats_only_the_beginning_of_a_type() {
+        for (kind, shown) in [("x".repeat(99), 99), ("ä".repeat(20_000), 100)] {
+            let failure = Failure::unknown_type(&kind);
+            let repeated: String = kind.chars().take(shown).collect();
+            let message = failure.message();
+            assert!(
+                message.starts_with(&format!("`{repeated}` is not")),
+                "{message}"
+            );
+        }
     }
 
     #[test]

@@ -263,6 +263,17 @@ func TestAMessageThatIsTooLargeIsNotSent(t *testing.T) {
 	}
 }
 
+func TestAURLIsNoTarget(t *testing.T) {
+	for _, url := range []string{"http://localhost:9090", "https://example.com"} {
+		if _, err := interlock.New(url); !errors.Is(err, interlock.CodeInvalidOptions) {
+			t.Errorf("a client of %s: %v", url, err)
+		}
+		if _, err := interlock.NewMember(url); !errors.Is(err, interlock.CodeInvalidOptions) {
+			t.Errorf("a member of %s: %v", url, err)
+		}
+	}
+}
+
 func TestAClientThatWasClosedSaysSo(t *testing.T) {
 	server := servertest.Start(t, nil)
 	client := connect(t, server, servertest.Tenant(t))

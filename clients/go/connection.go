@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -52,6 +53,13 @@ type connection struct {
 }
 
 func newConnection(target string, c *config) (*connection, error) {
+	if strings.HasPrefix(target, "http://") || strings.HasPrefix(target, "https://") {
+		return nil, &Error{
+			Code: CodeInvalidOptions,
+			Message: target + " is a URL; the target is host:port of the gRPC port, such as" +
+				" localhost:9090, and TLS is enabled by WithTLS",
+		}
+	}
 	transport := c.tls
 	if transport == nil {
 		transport = insecure.NewCredentials()

@@ -1,14 +1,25 @@
-//! Applies to every gRPC call: its deadline, the minimum rate of its body, and the message of a
-//! limit.
+//! Applies to every gRPC call: its deadline, the minimum rate of its body, the message of a limit,
+//! and, for calls of unknown callers, their number and their end.
 
-use std::{net::IpAddr, sync::Arc, time::Duration};
+use std::{
+    net::IpAddr,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
 
-use http::{HeaderMap, HeaderValue, Request, Response};
+use bytes::Bytes;
+use futures_util::{StreamExt as _, future::BoxFuture};
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
+use http_body::Frame;
+use http_body_util::{BodyStream, StreamBody};
 use hyper::body::Incoming;
+use tokio_util::sync::{CancellationToken, DropGuard, WaitForCancellationFutureOwned};
 use tonic::{Status, TimeoutExpired, body::Body, service::Routes};
 use tower::Service as _;
 
-use super::connections::{Received, Times, Within};
+use super::connections::{Open, Received, Times, UNKNOWN_MAX, Within};
 use crate::auth::Peer;
 use crate::error::Failure;
 use crate::grpc;
@@ -26,6 +37,10 @@ const GREETING_MAX: usize = 64 << 10;
 /// is read.
 const EVENTS: &str = "/org.cyoda.cloud.api.grpc.CloudEventsService/";
 
+/// The beginning of the content types of gRPC. A page of another origin can send requests with other
+/// types without the browser asking whether it may.
+const CONTENT_TYPE: &str = "application/grpc";
+
 /// The header with the deadline that a client sets.
 const DEADLINE: &str = "grpc-timeout";
 
@@ -35,10 +50,41 @@ pub(super) struct Calls {
     pub(super) times: Times,
     /// Authenticates callers.
     pub(super) admission: grpc::Service,
+    /// Ends the calls of unknown callers.
+    pub(super) stopping: CancellationToken,
 }
 
 impl Calls {
-    pub(super) async fn serve(
+    /// Answers a call. Boxed: the task of a stream is moved several times before it runs.
+    pub(super) fn answer(
+        self: Arc<Self>,
+        request: Request<Incoming>,
+        address: IpAddr,
+        open: &mut Open,
+    ) -> BoxFuture<'static, Response<Body>> {
+        let path = request.uri().path();
+        if !is_grpc(request.headers()) {
+            return Box::pin(async {
+                let mut refused = Response::new(Body::empty());
+                *refused.status_mut() = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+                refused
+            });
+        }
+        if path.starts_with(EVENTS) || path == PEERS {
+            return Box::pin(self.serve(request, address));
+        }
+        if open.count_as_unknown() {
+            return Box::pin(self.serve_unknown(request));
+        }
+        Box::pin(async {
+            let refused = Status::resource_exhausted(format!(
+                "a connection may have {UNKNOWN_MAX} open calls of health and reflection"
+            ));
+            refused.into_http()
+        })
+    }
+
+    async fn serve(
         self: Arc<Self>,
         mut request: Request<Incoming>,
         address: IpAddr,
@@ -74,6 +120,33 @@ impl Calls {
                 .inflates(self.admission.message_max)
                 .begins_within(greeting_max, greeting_too_large)
         });
+        self.route(request, deadline).await
+    }
+
+    /// Serves a call to a method that asks for no token.
+    async fn serve_unknown(self: Arc<Self>, request: Request<Incoming>) -> Response<Body> {
+        let deadline = deadline(request.headers());
+        let over = CancellationToken::new();
+        let request = request.map(|body| {
+            let body = Received::new(body, self.times, Within::Body, too_slow);
+            // A service that still reads the request would keep the call open.
+            StreamBody::new(BodyStream::new(body).take_until(over.clone().cancelled_owned()))
+        });
+        let response = self.route(request, deadline).await;
+        response.map(|body| {
+            Body::new(UntilStopped {
+                body,
+                stopping: Box::pin(self.stopping.clone().cancelled_owned()),
+                _over: over.drop_guard(),
+            })
+        })
+    }
+
+    async fn route<B>(&self, request: Request<B>, deadline: Option<Duration>) -> Response<Body>
+    where
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
         let mut routes = self.routes.clone();
         let answering = routes.call(request);
         let answered = match deadline {
@@ -90,6 +163,46 @@ impl Calls {
             }
             Err(never) => match never {},
         }
+    }
+}
+
+fn is_grpc(headers: &HeaderMap) -> bool {
+    let given = headers.get(header::CONTENT_TYPE);
+    given.is_some_and(|given| given.as_bytes().starts_with(CONTENT_TYPE.as_bytes()))
+}
+
+/// The body of an answer that ends, with a status, when the service stops.
+struct UntilStopped {
+    body: Body,
+    stopping: Pin<Box<WaitForCancellationFutureOwned>>,
+    /// Ends the body of the request.
+    _over: DropGuard,
+}
+
+impl http_body::Body for UntilStopped {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        let this = self.get_mut();
+        // First what is ready: one that watches the health is told of the stop.
+        let polled = Pin::new(&mut this.body).poll_frame(cx);
+        if polled.is_ready() {
+            return polled;
+        }
+        ready!(this.stopping.as_mut().poll(cx));
+        // Trailers are the end: nothing is asked for after them.
+        let mut trailers = HeaderMap::new();
+        let stopping = Status::unavailable("the server is stopping; connect again");
+        let added = stopping.add_header(&mut trailers);
+        Poll::Ready(Some(added.map(|()| Frame::trailers(trailers))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
     }
 }
 

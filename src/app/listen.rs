@@ -12,13 +12,14 @@ use http::{Request, Response};
 use hyper::body::Incoming as Body;
 use tokio::{net::TcpListener, sync::oneshot};
 use tokio_util::sync::CancellationToken;
-use tonic::service::Routes;
+use tonic::{server::NamedService as _, service::Routes};
+use tonic_health::ServingStatus;
 use tower::Service as _;
 
 use super::{
     Error,
     calls::Calls,
-    connections::{self, Caps, Head, Received, Registry, Speaks, Times, Within},
+    connections::{self, Caps, Head, Open, Received, Registry, Speaks, Times, Within},
     incoming::{Incoming, Places},
     tls::{Protocol, Tls},
 };
@@ -155,7 +156,8 @@ impl Serving {
         stop: CancellationToken,
     ) -> Result<(), Error> {
         let (reporter, health) = tonic_health::server::health_reporter();
-        let watch = report_health(reporter, self.storage, stop.clone());
+        let told = CancellationToken::new();
+        let watch = report_health(reporter, self.storage, stop.clone(), told.clone());
         let admission = self.grpc.clone();
         let service = CloudEventsServiceServer::new(self.grpc)
             .max_decoding_message_size(admission.message_max)
@@ -191,14 +193,16 @@ impl Serving {
             routes,
             times,
             admission,
+            stopping: told,
         });
         let grpc = connections::serve(
             listeners.grpc,
             Speaks::Http2,
             times,
             stop.clone(),
-            // Boxed: the task of a stream is moved several times before it runs.
-            move |request, address| Box::pin(Arc::clone(&calls).serve(request, address)),
+            move |request, address, open: &mut Open| {
+                Arc::clone(&calls).answer(request, address, open)
+            },
         );
         let pages = Pages {
             router: self.rest,
@@ -209,7 +213,7 @@ impl Serving {
             Speaks::Http1,
             times,
             stop.clone(),
-            move |request, address| pages.clone().serve(request, address),
+            move |request, address, _: &mut Open| pages.clone().serve(request, address),
         );
         let admin = serve_operators(listeners.admin, self.admin, self.probe, times, stop)?;
         let ((), (), (), admin) = tokio::join!(grpc, http, watch, admin);
@@ -248,7 +252,7 @@ fn serve_operators(
             Speaks::Http1,
             times,
             stop,
-            move |request, address| pages.clone().serve(request, address),
+            move |request, address, _: &mut Open| pages.clone().serve(request, address),
         )
         .await;
         Ok(())
@@ -293,23 +297,39 @@ fn too_slow(times: &Times) -> Box<dyn std::error::Error + Send + Sync> {
     })
 }
 
-/// Keeps `grpc.health.v1` equal to the readiness of the storage.
+/// Keeps `grpc.health.v1` equal to the readiness of the storage. Cancels `told` when those that watch
+/// it know of the stop.
 async fn report_health(
     reporter: tonic_health::server::HealthReporter,
     storage: Storage,
     stop: CancellationToken,
+    told: CancellationToken,
 ) {
     const INTERVAL: Duration = Duration::from_secs(1);
     type Service = CloudEventsServiceServer<grpc::Service>;
+    let report = async |status| {
+        // The empty name is that of the whole server, for which probes and balancers ask.
+        for service in ["", Service::NAME] {
+            reporter.set_service_status(service, status).await;
+        }
+    };
+    let mut reported = None;
     loop {
-        if storage.is_well() {
-            reporter.set_serving::<Service>().await;
+        let status = if storage.is_well() {
+            ServingStatus::Serving
         } else {
-            reporter.set_not_serving::<Service>().await;
+            ServingStatus::NotServing
+        };
+        // A status that is set again is sent again to all that watch it.
+        if reported != Some(status) {
+            report(status).await;
+            reported = Some(status);
         }
         tokio::select! {
             () = tokio::time::sleep(INTERVAL) => {}
-            () = stop.cancelled() => return reporter.set_not_serving::<Service>().await,
+            () = stop.cancelled() => break,
         }
     }
+    report(ServingStatus::NotServing).await;
+    told.cancel();
 }

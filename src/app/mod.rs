@@ -48,7 +48,9 @@ use crate::compute::{Members, tasks::Channels};
 use crate::event::EventType;
 use crate::grpc;
 use crate::help::{Facts, Library};
-use crate::operation::{self, EventSchema, Keys, OwnRoutes, Receiving, Services, Tenants};
+use crate::operation::{
+    self, Answering, EventSchema, Keys, OwnRoutes, Receiving, Services, Tenants,
+};
 use crate::registry::{Folder, FolderError, Registry, Sealing};
 use crate::rest::{self, Gateway};
 use crate::runtime::{Runtime, Workers, runs::Calls};
@@ -306,6 +308,7 @@ async fn serve(
         rules: config.rules,
         tenants: tenants(&config, &tasks, &stop),
         receiving: Receiving::new(receiving_bytes(&config)),
+        answering: Answering::new(receiving_bytes(&config)),
         connectors: Arc::new(config.connectors.clone()),
         routes: own_routes(&config),
         cluster: cluster.clone(),

@@ -142,7 +142,7 @@ pub const SETTINGS: &[Setting] = &[
     ours("BODY_MIN_BYTES_PER_SECOND", Number, "1024", "minimum rate of a body after that time; 0 to wait again after every byte"),
     ours("IDLE_TIMEOUT", Duration, "60s", "how long a connection may have no open request or stream"),
     ours("WRITE_TIMEOUT", Duration, "30s", "how long a client may leave an answer unread"),
-    ours("RECEIVING_BYTES", Number, "0", "bytes of requests that are not answered yet; one tenant has half; 0 for an eighth of the memory, from 32 to 256 MB"),
+    ours("RECEIVING_BYTES", Number, "0", "bytes of requests that are not answered yet, and as many of answers that are not read yet; one tenant has half; 0 for an eighth of the memory, from 32 to 256 MB"),
     ours("TLS_CERT_FILE", Text, "", "PEM file with the certificate chain of REST and gRPC; enables TLS on both"),
     ours("TLS_KEY_FILE", Text, "", "PEM file with the private key of that certificate"),
     ours("TLS_CLIENT_CA_FILE", Text, "", "PEM file with certificate authorities; clients must present a certificate of one of them"),

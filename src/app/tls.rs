@@ -8,17 +8,18 @@ use tokio::{
     time::{self, MissedTickBehavior},
 };
 use tokio_rustls::rustls::{
-    self, RootCertStore, ServerConfig,
+    self, CertificateError, RootCertStore, ServerConfig,
+    client::verify_server_cert_signed_by_trust_anchor,
     crypto::ring,
     pki_types::{
-        CertificateDer, PrivateKeyDer,
+        CertificateDer, PrivateKeyDer, UnixTime,
         pem::{self, PemObject as _},
     },
-    server::WebPkiClientVerifier,
+    server::{ParsedCertificate, WebPkiClientVerifier},
 };
 use tokio_util::sync::CancellationToken;
 use tonic::transport::{Certificate, ClientTlsConfig, Identity};
-use tracing::{error, info};
+use tracing::{error, info, warn};
 
 use super::config::{ConfigError, Sources};
 
@@ -193,6 +194,7 @@ impl Tls {
     pub(super) fn load(files: Files) -> Result<Self, Error> {
         let contents = Contents::read(&files)?;
         let spoken = contents.spoken(&files)?;
+        contents.check_times(&files);
         Ok(Self {
             files,
             tried: Some(contents),
@@ -239,10 +241,12 @@ impl Tls {
     }
 
     fn replace(&self, read: Result<Contents, Error>) {
-        match read.and_then(|contents| contents.spoken(&self.files)) {
-            Ok(spoken) => {
+        let usable = read.and_then(|contents| Ok((contents.spoken(&self.files)?, contents)));
+        match usable {
+            Ok((spoken, contents)) => {
                 self.spoken.send_replace(spoken);
                 info!(certificate = %self.files.certificate, "the TLS files were reloaded");
+                contents.check_times(&self.files);
             }
             Err(unfit) => error!(
                 error = &unfit as &dyn std::error::Error,
@@ -267,6 +271,37 @@ impl Contents {
             key: files.key.read()?,
             authorities: files.authorities.as_ref().map(File::read).transpose()?,
         })
+    }
+
+    /// Logs a warning if the certificate of the service is not valid now. It is used in any case: a
+    /// service that is restarted must not end because of it.
+    fn check_times(&self, files: &Files) {
+        let first = CertificateDer::pem_slice_iter(&self.certificate).next();
+        let Some(Ok(certificate)) = first else { return };
+        let Ok(parsed) = ParsedCertificate::try_from(&certificate) else {
+            return;
+        };
+        // The times are checked first, so nothing is said of the issuer, who is not known here.
+        let checked = verify_server_cert_signed_by_trust_anchor(
+            &parsed,
+            &RootCertStore::empty(),
+            &[],
+            UnixTime::now(),
+            &[],
+        );
+        if let Err(rustls::Error::InvalidCertificate(
+            error @ (CertificateError::Expired
+            | CertificateError::ExpiredContext { .. }
+            | CertificateError::NotValidYet
+            | CertificateError::NotValidYetContext { .. }),
+        )) = checked
+        {
+            warn!(
+                certificate = %files.certificate,
+                %error,
+                "the certificate is not valid now, so clients refuse it; renew it"
+            );
+        }
     }
 
     fn spoken(&self, files: &Files) -> Result<Spoken, Error> {

@@ -113,6 +113,8 @@ fn trusted<'a>(
         .ok()?
         .claims;
     let is_issued = claims.iat.is_none_or(|issued| is_issued(issued, now));
-    let is_trusted = is_issued && key.trusts(claims.iss.as_deref());
+    // No clock skew is allowed for: a token in exchange ends with this one, so it would be expired.
+    let is_current = claims.exp > now.millis().div_euclid(1_000);
+    let is_trusted = is_issued && is_current && key.trusts(claims.iss.as_deref());
     is_trusted.then_some((claims, key))
 }

@@ -68,7 +68,7 @@ struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
     /// Print the version.
-    #[arg(short = 'v', long = "version")]
+    #[arg(short = 'V', short_alias = 'v', long = "version")]
     version: bool,
 }
 
@@ -168,7 +168,10 @@ Topics: interlock help cloudevents, and cloudevents <type> for the payload of a 
         schema: Option<String>,
     },
     /// Draw workflows.
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "Example:\n  interlock workflow draw order.json\n\nTopics: interlock help workflows."
+    )]
     Workflow(workflow::Command),
     /// Step workflows: their definitions, runs, actions, workers and topics.
     #[command(
@@ -348,6 +351,7 @@ Examples:
 The same over HTTP: GET help/<topic> below the context path.")]
     Help(help::Arguments),
     /// Print the version.
+    #[command(after_help = "Example:\n  interlock version\n\nTopics: interlock help operators.")]
     Version,
 }
 
@@ -415,7 +419,7 @@ fn words(given: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let name = words.first().map(Path::new).and_then(Path::file_stem);
     let is_version = words
         .get(1)
-        .is_some_and(|word| word == "--version" || word == "-v");
+        .is_some_and(|word| word == "--version" || word == "-V" || word == "-v");
     if name.is_some_and(|name| name == "flo") && !is_version {
         words.splice(..1, ["interlock".into(), "flo".into()]);
     }

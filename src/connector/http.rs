@@ -1,6 +1,11 @@
 //! The `http` connector: calls of one HTTP server.
 
-use std::{borrow::Cow, fmt::Write as _, sync::Arc, time::Duration};
+use std::{
+    borrow::Cow,
+    fmt::Write as _,
+    sync::{Arc, atomic::AtomicBool},
+    time::Duration,
+};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
@@ -69,12 +74,13 @@ impl Server {
     }
 
     /// Sends a request, and again while it fails with a status from 500 or without an answer. Each
-    /// attempt has the time limit.
+    /// attempt has the time limit. `is_sent` is set before the first is sent.
     pub(super) async fn call(
         &self,
         request: &Request<'_>,
         idempotency_key: &str,
         limit: Duration,
+        is_sent: &AtomicBool,
     ) -> Result<Arc<str>, CallFailed> {
         let call = self.prepared(request, idempotency_key);
         let call = call.map_err(CallFailed::failed)?;
@@ -82,7 +88,7 @@ impl Server {
         let mut was_lost = false;
         loop {
             tries += 1;
-            let answer = timeout(limit, self.client.send(call.request())).await;
+            let answer = timeout(limit, self.client.send(call.request(), is_sent)).await;
             let may_help = match &answer {
                 Ok(Ok(answer)) => answer.status.is_server_error(),
                 Ok(Err(fault)) => !matches!(fault, Fault::TooLarge { .. }),

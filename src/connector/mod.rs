@@ -15,7 +15,16 @@ mod http;
 mod request;
 mod scrub;
 
-use std::{collections::HashMap, fmt, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    fmt,
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use futures_util::FutureExt as _;
 use parking_lot::{Mutex, MutexGuard};
@@ -121,6 +130,9 @@ pub struct Call<'a> {
     /// The time limit of the whole, waiting for a free connection included.
     pub timeout: Duration,
     pub cancel: &'a CancellationToken,
+    /// Nobody waits for the call any more: it is not sent if it still waits for a connection, and
+    /// goes on otherwise.
+    pub given_up: &'a CancellationToken,
     /// Evaluates an expression over a row (`{"$compute"}` in `set`).
     pub compute: &'a Compute<'a>,
 }
@@ -164,6 +176,8 @@ pub enum CallFailed {
     TimedOut(Duration),
     #[error("the call was cancelled")]
     Cancelled,
+    #[error("the call was given up before it was sent")]
+    NotSent,
 }
 
 impl CallFailed {
@@ -181,7 +195,7 @@ impl CallFailed {
             }
             Self::Unavailable { .. } | Self::Lost { .. } => ConnectorResult::Unavailable,
             Self::TimedOut(_) => ConnectorResult::TimedOut,
-            Self::Cancelled => ConnectorResult::Cancelled,
+            Self::Cancelled | Self::NotSent => ConnectorResult::Cancelled,
         }
     }
 }
@@ -307,9 +321,13 @@ impl Connectors {
     /// It has failed, is not reachable, has not answered in time, or was cancelled.
     pub async fn call(&self, call: Call<'_>) -> Result<Arc<str>, CallFailed> {
         let begun = Instant::now();
-        let done = self
-            .bounded(call.timeout, call.cancel, self.called(&call))
-            .await;
+        let is_sent = AtomicBool::new(false);
+        let work = self.bounded(call.timeout, call.cancel, self.called(&call, &is_sent));
+        let done = tokio::select! {
+            biased;
+            () = given_up_unsent(call.given_up, &is_sent) => Err(CallFailed::NotSent),
+            done = work => done,
+        };
         let result = done
             .as_ref()
             .map_or_else(CallFailed::result, |_| ConnectorResult::Success);
@@ -317,9 +335,9 @@ impl Connectors {
         done
     }
 
-    async fn called(&self, call: &Call<'_>) -> Result<Arc<str>, CallFailed> {
+    async fn called(&self, call: &Call<'_>, is_sent: &AtomicBool) -> Result<Arc<str>, CallFailed> {
         let open = self.open(call.tenant, call.connector, Use::Calls)?;
-        let done = self.asked(call, &open).await;
+        let done = self.asked(call, &open, is_sent).await;
         match done {
             Ok(result) if is_too_deep(&result) => Err(CallFailed::Unusable {
                 message: format!("the result is nested deeper than {DEPTH_MAX} levels"),
@@ -329,18 +347,27 @@ impl Connectors {
         }
     }
 
-    async fn asked(&self, call: &Call<'_>, open: &Open) -> Result<Arc<str>, CallFailed> {
+    async fn asked(
+        &self,
+        call: &Call<'_>,
+        open: &Open,
+        is_sent: &AtomicBool,
+    ) -> Result<Arc<str>, CallFailed> {
         let request = Request::parse(call.request).map_err(CallFailed::failed)?;
         let _turn = self.turn(call.tenant, open).await;
         let own = call.connector.config.timeout();
         let limit = own.unwrap_or(self.0.settings.timeout);
         let key = call.idempotency_key;
         match &open.outside {
-            Outside::Http(server) => server.call(&request, key, limit).await,
+            Outside::Http(server) => server.call(&request, key, limit, is_sent).await,
             Outside::Database(database) => {
+                is_sent.store(true, Ordering::Relaxed);
                 limited(limit, database.call(&request, call.compute)).await
             }
-            Outside::Email(server) => limited(limit, server.call(&request, key)).await,
+            Outside::Email(server) => {
+                is_sent.store(true, Ordering::Relaxed);
+                limited(limit, server.call(&request, key)).await
+            }
         }
     }
 
@@ -554,6 +581,15 @@ impl Settings {
         } else {
             Reach::PublicInternet
         }
+    }
+}
+
+/// Waits until a call is given up of which nothing was sent. One that was sent may have an effect,
+/// so that its answer is of interest.
+async fn given_up_unsent(given_up: &CancellationToken, is_sent: &AtomicBool) {
+    given_up.cancelled().await;
+    if is_sent.load(Ordering::Relaxed) {
+        std::future::pending::<()>().await;
     }
 }
 

@@ -74,7 +74,9 @@ impl Scrub {
             CallFailed::Lost { message } => CallFailed::Lost {
                 message: self.in_messages.text(&message).into_owned(),
             },
-            other @ (CallFailed::TimedOut(_) | CallFailed::Cancelled) => other,
+            other @ (CallFailed::TimedOut(_) | CallFailed::Cancelled | CallFailed::NotSent) => {
+                other
+            }
         }
     }
 }

@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use http::HeaderMap;
 
-use crate::error::Failure;
+use crate::error::{Failure, shown};
 use crate::id::MessageId;
 
 pub use crate::dispatch::Trace;
@@ -219,6 +219,7 @@ impl Event {
 }
 
 fn bad_attribute(name: &str) -> Failure {
+    let name = shown(name);
     Failure::malformed(format!(
         "invalid CloudEvent: `{name}` is not a valid attribute name; use lower-case letters and digits"
     ))

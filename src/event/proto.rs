@@ -4,7 +4,8 @@ use bytes::Bytes;
 use prost::Message as _;
 
 use super::{
-    AttributeName, AttributeValue, Data, Event, EventType, Rejected, SPEC_VERSION, bad_attribute,
+    AttributeName, AttributeValue, Data, Event, EventType, Rejected, SPEC_VERSION, TOKEN_ATTRIBUTE,
+    bad_attribute,
 };
 use crate::error::Failure;
 
@@ -101,9 +102,14 @@ impl TryFrom<CloudEvent> for Event {
                     failure: bad_attribute(&name),
                 });
             };
-            // An attribute without a value says nothing.
-            if let Some(value) = value.attr {
-                attributes.insert(parsed, value.into());
+            let value = value.attr.map(AttributeValue::from);
+            // An attribute without a value says nothing. A token without one is not a token, but
+            // what it was sent with must not happen outside of the transaction.
+            let value = value.or_else(|| {
+                (parsed.as_str() == TOKEN_ATTRIBUTE).then(|| AttributeValue::String("".into()))
+            });
+            if let Some(value) = value {
+                attributes.insert(parsed, value);
             }
         }
         Ok(Self {

@@ -11,11 +11,13 @@ use std::{
     },
 };
 
+use serde::{Deserialize, Serialize};
+
 /// How many bytes may be read.
 const BYTES: usize = 64 << 20;
 
 /// What is left of that.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Budget(AtomicUsize);
 
 /// Nothing is left.
@@ -35,6 +37,11 @@ impl Clone for Budget {
 }
 
 impl Budget {
+    /// Whether nothing was taken yet.
+    pub fn is_whole(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == BYTES
+    }
+
     /// Takes that many bytes, if there are as many.
     pub(super) fn take(&self, bytes: usize) -> Result<(), TooMuchWork> {
         let left = self.0.load(Ordering::Relaxed).checked_sub(bytes);

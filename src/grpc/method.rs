@@ -19,6 +19,10 @@ use crate::operation::{Answer, Answers, Context, Family, Route, dispatch};
 /// The answers of a server-streaming method.
 pub(super) type Answered = Pin<Box<dyn Stream<Item = Result<Frame, Status>> + Send>>;
 
+fn no_room(failure: &Failure) -> Status {
+    Status::resource_exhausted(failure.to_string())
+}
+
 /// The operations that a method accepts: those of its family, and, if it is unary, only those with
 /// one answer.
 #[derive(Debug, Clone, Copy)]
@@ -72,7 +76,14 @@ impl Method {
         match dispatch(cx.clone(), event).await {
             Ok(Answer::One(success)) => {
                 let event = success.into_event(&id, route.response);
-                Ok(Response::new(event.into()))
+                let unread = cx.answers().hold_of(route.access, event.len()).await;
+                let unread = unread.map_err(|failure| no_room(&failure))?;
+                let mut response = Response::new(event.into());
+                if let Some(unread) = unread {
+                    // The connection has it until the answer is read.
+                    response.extensions_mut().insert(unread);
+                }
+                Ok(response)
             }
             Ok(Answer::Many(_) | Answer::Page(..)) => {
                 Err(Status::internal("a streamed answer on a unary method"))
@@ -94,12 +105,12 @@ impl Method {
     ) -> Result<Response<Answered>, Status> {
         let (Taken { route, event, .. }, cx) = self.take(service, request)?;
         let id = event.id.clone();
-        let one = |event: Event| stream::once(async { Ok(event.into()) }).boxed();
+        let one = |event: Event| stream::once(async { Ok(event) }).boxed();
         let answered = match dispatch(cx.clone(), event).await {
             Ok(Answer::One(success)) => one(success.into_event(&id, route.response)),
             Ok(Answer::Many(events) | Answer::Page(events, _)) => events
                 .map(move |item| match item {
-                    Ok(success) => Ok(success.into_event(&id, route.response).into()),
+                    Ok(success) => Ok(success.into_event(&id, route.response)),
                     // Some have been sent already: only the status can say so.
                     Err(failure) if failure.code() == Code::Unauthorized => {
                         Err(Status::unauthenticated(failure.message()))
@@ -120,7 +131,14 @@ impl Method {
             }
             Err(failure) => one(self.refuse(route, &cx, &id, &failure)),
         };
-        Ok(Response::new(answered))
+        let answered = cx.answers().counting(
+            answered,
+            |event| event.as_ref().map_or(0, Event::len),
+            |failure| Err(no_room(failure)),
+        );
+        Ok(Response::new(
+            answered.map(|event| event.map(Frame::from)).boxed(),
+        ))
     }
 
     /// Reads a request and checks whether this method accepts it.
@@ -148,7 +166,7 @@ impl Method {
         // Decompressed data is larger than what was received. It is in memory, so it does not wait
         // for room.
         hold.try_hold(event.len())
-            .map_err(|failure| Status::resource_exhausted(failure.to_string()))?;
+            .map_err(|failure| no_room(&failure))?;
         let accepted = self.accept(event.within_call(trace.as_ref()))?;
         let cx = Context::new(
             &service.services,

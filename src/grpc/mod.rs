@@ -102,9 +102,14 @@ pub fn message_too_large(limit: usize) -> String {
     )
 }
 
-/// The status of a request that could not be read.
+/// The maximum size of the message of a status in bytes. It is in a header, where a character takes
+/// up to three times its bytes, and clients refuse more than 8 KiB of headers.
+const STATUS_BYTES_MAX: usize = 2 << 10;
+
+/// The status of a request that could not be read. Its message may repeat what was sent.
 fn invalid(failure: &Failure) -> Status {
-    Status::invalid_argument(failure.message())
+    let message = failure.message();
+    Status::invalid_argument(&message[..message.floor_char_boundary(STATUS_BYTES_MAX)])
 }
 
 #[tonic::async_trait]

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     schema::{Node, Schema},
-    types::{DataType, Types},
+    types::DataType,
 };
 
 /// How large the paths of a simple view may be together, in MiB: every bucket repeats the names of
@@ -49,30 +49,23 @@ impl View {
         if path.ends_with("[*]") {
             bucket.insert("#".to_owned(), "ARRAY_ELEMENT".to_owned());
         }
+        // A field has an entry for everything that it accepts.
         for (name, node) in node.members.iter().flatten() {
-            match node {
-                Node {
-                    members: Some(_), ..
-                } => {
-                    bucket.insert(format!("#.{name}"), "OBJECT".to_owned());
-                    self.fill(format!("{path}.{name}"), node)?;
-                }
-                Node {
-                    element: Some(element),
-                    ..
-                } if element.members.is_some() => {
+            if node.members.is_some() {
+                bucket.insert(format!("#.{name}"), "OBJECT".to_owned());
+                self.fill(format!("{path}.{name}"), node)?;
+            }
+            if let Some(element) = &node.element {
+                if element.members.is_some() {
                     bucket.insert(format!("#.{name}"), "OBJECT".to_owned());
                     self.fill(format!("{path}.{name}[*]"), element)?;
                 }
-                Node {
-                    element: Some(element),
-                    ..
-                } => {
+                if element.members.is_none() || !element.types.is_empty() {
                     bucket.insert(format!(".{name}[*]"), element.types.to_string());
                 }
-                Node { types, .. } => {
-                    bucket.insert(format!(".{name}"), types.to_string());
-                }
+            }
+            if !node.is_structure() || !node.types.is_empty() {
+                bucket.insert(format!(".{name}"), node.types.to_string());
             }
         }
         self.buckets.insert(path, json!(bucket));
@@ -86,27 +79,17 @@ pub fn json_schema(schema: &Schema) -> Value {
 }
 
 fn node_schema(node: &Node) -> Value {
-    match node {
-        Node {
-            members: Some(members),
-            ..
-        } => {
-            let properties: Map<_, _> = members
-                .iter()
-                .map(|(name, node)| (name.as_ref().to_owned(), node_schema(node)))
-                .collect();
-            json!({"type": "object", "properties": properties})
-        }
-        Node {
-            element: Some(element),
-            ..
-        } => json!({"type": "array", "items": node_schema(element)}),
-        Node { types, .. } => types_schema(*types),
+    let mut schemas: Vec<_> = node.types.iter().map(type_schema).collect();
+    if let Some(members) = &node.members {
+        let properties: Map<_, _> = members
+            .iter()
+            .map(|(name, node)| (name.as_ref().to_owned(), node_schema(node)))
+            .collect();
+        schemas.push(json!({"type": "object", "properties": properties}));
     }
-}
-
-fn types_schema(types: Types) -> Value {
-    let mut schemas: Vec<_> = types.iter().map(type_schema).collect();
+    if let Some(element) = &node.element {
+        schemas.push(json!({"type": "array", "items": node_schema(element)}));
+    }
     match schemas.len() {
         0 => json!({}),
         1 => schemas.remove(0),
@@ -187,6 +170,35 @@ mod tests {
             json_schema(&schema(r#"{"a":[1,"x",{"b":1}],"c":[1,"2024"]}"#))
                 .pointer("/properties/c/items"),
             Some(&json!({"oneOf": [{"type": "integer"}, {"type": "string", "format": "year"}]}))
+        );
+    }
+
+    #[test]
+    fn everything_that_a_field_accepts_is_exported() {
+        let mixed = schema(r#"{"a":[1,{"b":2}],"p":5,"n":null,"t":{"x":1}}"#)
+            .merge(schema(r#"{"p":{"x":1},"n":[1],"t":[{"y":1}]}"#));
+        let view = json!({
+            "$": {"#.a": "OBJECT", ".a[*]": "INTEGER", "#.p": "OBJECT", ".p": "INTEGER",
+                ".n": "NULL", ".n[*]": "INTEGER", "#.t": "OBJECT"},
+            "$.a[*]": {"#": "ARRAY_ELEMENT", ".b": "INTEGER"},
+            "$.p": {".x": "INTEGER"},
+            "$.t": {".x": "INTEGER"},
+            "$.t[*]": {"#": "ARRAY_ELEMENT", ".y": "INTEGER"}
+        });
+        assert_eq!(simple_view(&mixed), Ok(view.clone()));
+        let view = serde_json::from_value(view).expect("a view");
+        assert_eq!(Schema::from_simple_view(&view), Ok(mixed.clone()));
+        let integer = json!({"type": "integer"});
+        let object =
+            |name: &str| json!({"type": "object", "properties": {name: {"type": "integer"}}});
+        assert_eq!(
+            json_schema(&mixed)["properties"],
+            json!({
+                "a": {"type": "array", "items": {"oneOf": [integer, object("b")]}},
+                "p": {"oneOf": [integer, object("x")]},
+                "n": {"oneOf": [{"type": "null"}, {"type": "array", "items": integer}]},
+                "t": {"oneOf": [object("x"), {"type": "array", "items": object("y")}]}
+            })
         );
     }
 }

@@ -9,6 +9,7 @@ use tokio_util::{
 
 use super::{
     Output,
+    answering::{Answering, AnswersTo},
     bundles::OwnRoutes,
     limits::Tenants,
     once::{Keys, Promised, WHOLE},
@@ -67,6 +68,8 @@ pub struct Services {
     pub tenants: Tenants,
     /// The bytes of requests that are held at once.
     pub receiving: Receiving,
+    /// The bytes of answers that are not read yet.
+    pub answering: Answering,
     /// What connectors of bundles may reach.
     pub connectors: Arc<connector::Settings>,
     /// The paths that no route of a bundle may take.
@@ -160,6 +163,11 @@ impl Context {
 
     pub const fn caller(&self) -> &Caller {
         &self.login.caller
+    }
+
+    /// The budget of answers to the caller.
+    pub fn answers(&self) -> AnswersTo {
+        self.services.answering.to(&self.login.caller.tenant)
     }
 
     /// The id of the envelope, to which answers refer.

@@ -28,14 +28,24 @@ impl Operation for ListNodes {
     }
 
     async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
-        let storage = cx.storage();
+        let (storage, tenant) = (cx.storage(), &cx.caller().tenant);
         let own = storage.node();
         let nodes = storage.nodes().await?;
-        let here = cx.members().all().len();
+        let here = cx.members().connected(tenant).len();
+        // Members are written to the database in a cluster only.
+        let elsewhere = if storage.is_shared() {
+            storage.node_members(tenant).await?
+        } else {
+            Vec::new()
+        };
+        let count = |row| elsewhere.iter().filter(|member| member.node == row).count();
         let nodes = nodes.into_iter().map(|node| Node {
             live: node.is_live(),
-            // Members are written to the database in a cluster only.
-            members: if node.row == own { here } else { node.members },
+            members: if node.row == own {
+                here
+            } else {
+                count(node.row)
+            },
             beat_age_ms: u64::try_from(node.beat_age.as_millis()).unwrap_or(u64::MAX),
             name: node.name,
             address: node.address,

@@ -11,6 +11,7 @@
 mod actions;
 mod ahead;
 mod answer;
+mod answering;
 mod audit_entity;
 mod audit_finished;
 mod bundles;
@@ -95,6 +96,7 @@ use crate::storage::Assumption;
 use crate::telemetry::measure::Operations;
 
 pub use answer::{Answer, Events, Output, Success};
+pub use answering::{Answering, AnswersTo, Unread};
 pub use bundles::{
     DefinitionsError, OwnRoutes, Routed, apply_definitions, is_step_workflow, routed,
 };
@@ -302,6 +304,11 @@ impl Permit {
         route.needs.check(caller)?;
         (route.offered)(rules)?;
         Ok(Self { place })
+    }
+
+    /// Whether the operation changes anything.
+    pub fn access(&self) -> Access {
+        ROUTES[self.place].access
     }
 }
 

@@ -7,6 +7,7 @@
 
 use std::{
     collections::HashMap,
+    fmt,
     sync::{
         Arc,
         atomic::{AtomicU64, AtomicUsize, Ordering},
@@ -43,6 +44,7 @@ pub struct Receiving(Arc<Budget>);
 
 #[derive(Debug)]
 struct Budget {
+    of: Counted,
     most: usize,
     used: AtomicUsize,
     /// A lock, not a task: a look-up for each request, or for each stream of them.
@@ -66,6 +68,13 @@ pub struct Hold {
 /// Counts as waiting for room until it is dropped.
 struct Waiting<'a>(&'a Budget);
 
+/// What a budget counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Counted {
+    Requests,
+    Answers,
+}
+
 /// Whose room is used up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Full {
@@ -76,7 +85,17 @@ enum Full {
 impl Receiving {
     /// A budget of so many bytes.
     pub fn new(most: usize) -> Self {
+        Self::of(Counted::Requests, most)
+    }
+
+    /// One for answers.
+    pub(super) fn of_answers(most: usize) -> Self {
+        Self::of(Counted::Answers, most)
+    }
+
+    fn of(of: Counted, most: usize) -> Self {
         Self(Arc::new(Budget {
+            of,
             most,
             used: AtomicUsize::new(0),
             tenants: RwLock::default(),
@@ -156,12 +175,21 @@ impl Hold {
     /// Holds so many bytes in all, and waits a little for room. Only one of a request's parts may
     /// call this at a time.
     pub async fn hold(&self, bytes: usize) -> Result<(), Failure> {
+        self.hold_within(PATIENCE, bytes).await
+    }
+
+    /// Holds so many bytes in all, and waits for room that long.
+    pub(super) async fn hold_within(
+        &self,
+        patience: Duration,
+        bytes: usize,
+    ) -> Result<(), Failure> {
         // The rule: nobody is asked and no clock is read.
         if self.resize(bytes).is_ok() {
             return Ok(());
         }
         let _waiting = Waiting::new(&self.budget);
-        let deadline = tokio::time::Instant::now() + PATIENCE;
+        let deadline = tokio::time::Instant::now() + patience;
         loop {
             let freed = self.budget.freed.notified();
             tokio::pin!(freed);
@@ -204,9 +232,18 @@ impl Hold {
         }
     }
 
+    /// Holds so many bytes in all, whether there is room or not.
+    pub(super) fn hold_anyway(&self, bytes: usize) {
+        let more = bytes.saturating_sub(self.bytes.load(Ordering::Relaxed));
+        self.of_tenant.fetch_add(more, Ordering::SeqCst);
+        self.budget.used.fetch_add(more, Ordering::SeqCst);
+        self.bytes.fetch_add(more, Ordering::Relaxed);
+    }
+
     fn refusal(&self, full: Full) -> Failure {
         Closed::count(Closed::NoRoom);
         let Budget {
+            of,
             most,
             begun,
             warned,
@@ -221,18 +258,30 @@ impl Hold {
         {
             warn!(
                 limit = most,
-                "requests are rejected: the bytes of unanswered requests have reached INTERLOCK_RECEIVING_BYTES, or those of one tenant half of it"
+                "requests are rejected: the bytes of {of} have reached INTERLOCK_RECEIVING_BYTES, or those of one tenant half of it"
             );
         }
-        let text = match full {
-            Full::Server => format!(
-                "the bytes of unanswered requests have reached the server's limit (INTERLOCK_RECEIVING_BYTES: {most}); retry later"
+        let text = match (full, of) {
+            (Full::Server, _) => format!(
+                "the bytes of {of} have reached the server's limit (INTERLOCK_RECEIVING_BYTES: {most}); retry later"
             ),
-            Full::Tenant => format!(
-                "the bytes of the tenant's unanswered requests have reached half of the server's limit (INTERLOCK_RECEIVING_BYTES: {most}); send fewer or smaller ones at once"
+            (Full::Tenant, Counted::Requests) => format!(
+                "the bytes of the tenant's {of} have reached half of the server's limit (INTERLOCK_RECEIVING_BYTES: {most}); send fewer or smaller ones at once"
+            ),
+            (Full::Tenant, Counted::Answers) => format!(
+                "the bytes of the tenant's {of} have reached half of the server's limit (INTERLOCK_RECEIVING_BYTES: {most}); read answers before sending more requests"
             ),
         };
         Failure::new(Code::TooManyRequests, text).retry_after(RETRY_AFTER)
+    }
+}
+
+impl fmt::Display for Counted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Requests => "unanswered requests",
+            Self::Answers => "unread answers",
+        })
     }
 }
 

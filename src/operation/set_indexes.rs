@@ -12,7 +12,7 @@ use crate::event::{
     },
 };
 use crate::id::ModelKey;
-use crate::model::Schema;
+use crate::model::{ChangeLevel, Lock, Model};
 use crate::storage::Index;
 
 /// How many indexes may be declared for a model: each makes every write more expensive.
@@ -61,7 +61,7 @@ impl Operation for SetIndexes {
     async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let definitions = cx.definitions(&self.model).await?;
         for path in &self.paths {
-            check(path, &definitions.model.schema)?;
+            check(path, &definitions.model)?;
         }
         let storage = cx.storage();
         storage.declare_indexes(&definitions, self.paths).await?;
@@ -87,7 +87,8 @@ pub(super) fn items(indexes: &[Index]) -> Vec<IndexState> {
 const PATH_BYTES_MAX: usize = 1_024;
 
 /// An index is by scalars, or by the elements of a list of scalars.
-fn check(path: &Path, schema: &Schema) -> Result<(), Failure> {
+fn check(path: &Path, model: &Model) -> Result<(), Failure> {
+    let schema = &model.schema;
     let refuse = |why: &str| {
         Err(Failure::new(
             Code::InvalidFieldPath,
@@ -101,6 +102,16 @@ fn check(path: &Path, schema: &Schema) -> Result<(), Failure> {
     } else if schema.root.at(path).is_some() {
         refuse("has no scalar values to index")
     } else {
-        refuse("is not a field of the model; import a sample that has it first")
+        // What adds a field depends on the state of the model.
+        refuse(match (model.lock, model.change_level) {
+            (Lock::Unlocked, _) => "is not a field of the model; import a sample that has it first",
+            (Lock::Locked, Some(ChangeLevel::Structural)) => {
+                "is not a field of the model; store a document that has it first"
+            }
+            (Lock::Locked, _) => {
+                "is not a field of the model, which is locked; import the next version from samples \
+                 that have it"
+            }
+        })
     }
 }

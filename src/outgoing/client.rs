@@ -3,7 +3,11 @@
 //! A connection is driven by the request that uses it; an idle one by nobody, and looked at before
 //! it is used again. So there are no tasks, and dropping a request closes its connection.
 
-use std::{pin::Pin, time::Duration};
+use std::{
+    pin::Pin,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use futures_util::poll;
@@ -116,11 +120,16 @@ impl Client {
         }
     }
 
-    /// Sends a request with path and query, and waits for the answer. `Host` is added.
+    /// Sends a request with path and query, and waits for the answer. `Host` is added. Before any of
+    /// it is sent, `is_sent` is set.
     ///
     /// # Errors
     /// There is no complete answer.
-    pub async fn send(&self, mut request: Request<Full<Bytes>>) -> Result<Answer, Fault> {
+    pub async fn send(
+        &self,
+        mut request: Request<Full<Bytes>>,
+        is_sent: &AtomicBool,
+    ) -> Result<Answer, Fault> {
         let headers = request.headers_mut();
         let authority = self.server.authority().parse();
         headers.insert(header::HOST, authority.map_err(|_| self.unresolved())?);
@@ -129,6 +138,7 @@ impl Client {
             if poll!(&mut link.driven).is_ready() || !link.sender.is_ready() {
                 continue;
             }
+            is_sent.store(true, Ordering::Relaxed);
             match self.exchange(link, request).await {
                 Ok(answer) => return Ok(answer),
                 Err(Unanswered {
@@ -140,6 +150,7 @@ impl Client {
         }
         let link = timeout(self.connect, self.open()).await;
         let link = link.map_err(|_| Fault::Slow(self.connect))??;
+        is_sent.store(true, Ordering::Relaxed);
         let answer = self.exchange(link, request).await;
         answer.map_err(|unanswered| unanswered.fault)
     }
@@ -295,8 +306,9 @@ mod tests {
         let patience = Duration::from_secs(10);
         let client = Client::new(url, Reach::Everything, None, patience, 1_024, 1);
         let request = || Request::new(Full::<Bytes>::default());
-        let answer = client.send(request()).await.expect("an answer");
-        assert_eq!(answer.body, "ok");
+        let is_sent = AtomicBool::new(false);
+        let answer = client.send(request(), &is_sent).await.expect("an answer");
+        assert_eq!((&*answer.body, is_sent.into_inner()), (&b"ok"[..], true));
         // It is looked at before the server closes it, and used after that.
         drop(server.await.expect("answers"));
         let link = client.idle_one().expect("was kept");

@@ -8,7 +8,7 @@ use super::{
     form::{EntityStep, Program, Tracking},
     history::EventKind,
     machine::{By, Doing, Ended, Ending, Flow, HISTORY_MAX, Machine, Output},
-    run::{Position, Run, Signal, Status, Then, Waiting},
+    run::{Position, Run, RunError, Signal, Status, Then, Waiting},
 };
 use crate::clock::Timestamp;
 
@@ -25,6 +25,8 @@ pub struct World<'w> {
     pub limits: Limits,
     /// Whether a step on an entity has a turn of its own: what was tried together met conflicts.
     pub is_apart: bool,
+    /// Whether what was done since the run was loaded is enough for one commit.
+    pub is_full: bool,
 }
 
 /// The bounds of runs (`runs.md` §9).
@@ -91,7 +93,8 @@ impl Run {
                 run,
                 status,
                 output,
-            } => machine.child_ended(&run, status, output),
+                error,
+            } => machine.child_ended(&run, status, output, error),
             Arrival::EntityMoved => machine.entity_moved(),
         };
         Ok(machine.drive(flow))
@@ -314,24 +317,36 @@ impl Machine<'_> {
         }
     }
 
-    fn child_ended(&mut self, child: &str, status: Status, output: Option<Arc<str>>) -> Flow {
+    fn child_ended(
+        &mut self,
+        child: &str,
+        status: Status,
+        output: Option<Arc<str>>,
+        error: Option<RunError>,
+    ) -> Flow {
         match &self.run.waiting {
             Some(Waiting::Child { run }) if **run == *child => {}
             _ => return self.ignore(),
         }
         self.resume();
-        let outcome = match status {
-            Status::Completed => "success",
-            Status::Pending
-            | Status::Running
-            | Status::Waiting
-            | Status::Failed
-            | Status::Cancelled
-            | Status::TimedOut => "failure",
+        let (outcome, how) = match status {
+            Status::Completed => ("success", "completed"),
+            Status::Cancelled => ("failure", "was cancelled"),
+            Status::TimedOut => ("failure", "timed out"),
+            Status::Pending | Status::Running | Status::Waiting | Status::Failed => {
+                ("failure", "failed")
+            }
         };
         self.push(EventKind::ChildCompleted, outcome);
         let output = output.unwrap_or_else(|| "{}".into());
-        Flow::Go(Doing::Ended(Ended::business(outcome, output)))
+        let (code, why) = error.map_or((None, None), |error| (error.code, Some(error.message)));
+        let message = match why {
+            Some(why) => format!("child {child} {how}: {why}"),
+            None => format!("child {child} {how}"),
+        };
+        let message = message.into();
+        let reason = RunError { code, message };
+        self.ended_because(Ended::business(outcome, output), Some(reason))
     }
 
     fn entity_moved(&mut self) -> Flow {

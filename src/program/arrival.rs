@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     form::{EntityStep, Name},
     history::HistoryEvent,
-    run::{Payload, Run, Status},
+    run::{Payload, Run, RunError, Status},
     saga::Purpose,
 };
 use crate::clock::Timestamp;
@@ -41,6 +41,7 @@ pub enum Arrival {
         status: Status,
         /// JSON.
         output: Option<Arc<str>>,
+        error: Option<RunError>,
     },
     /// The entity that is waited for has reached one of the states, or was deleted.
     EntityMoved,

@@ -7,7 +7,7 @@ use super::{
     form::{EntityStep, Kind, Target},
     history::EventKind,
     machine::{Doing, Ended, Flow, Machine},
-    run::{Then, Waiting},
+    run::Waiting,
 };
 use crate::clock::Timestamp;
 
@@ -40,7 +40,9 @@ pub(super) struct Awaited {
 }
 
 impl Machine<'_> {
-    /// Whether the step has a turn of its own, so that its conflicts are known to be its own.
+    /// Whether what was done so far is committed before the step is executed: it is enough for one
+    /// commit, or the step works on an entity and has a turn of its own, so that its conflicts are
+    /// known to be its own.
     pub(super) fn stands_apart(&self) -> bool {
         let kind = self.step().map(|step| &step.kind);
         let is_of_entity = matches!(
@@ -50,13 +52,7 @@ impl Machine<'_> {
                 ..
             })
         );
-        is_of_entity && self.world.is_apart
-    }
-
-    /// Commits what was done so far, and goes on at once in another turn.
-    pub(super) const fn put_off(&self, then: Then) -> Flow {
-        let until = self.world.now;
-        Flow::Park(Waiting::Timer { then, until })
+        self.world.is_full || (is_of_entity && self.world.is_apart)
     }
 
     pub(super) fn call_entity(&mut self, step: EntityStep, input: &str) -> Flow {

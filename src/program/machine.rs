@@ -9,7 +9,7 @@ use super::{
     form::{Name, Step},
     history::{EventKind, HistoryEvent},
     input::Input,
-    run::{Payload, Position, Run, RunError, Status, Waiting},
+    run::{Payload, Position, Run, RunError, Status, Then, Waiting},
     saga::Purpose,
 };
 use crate::expr::Budget;
@@ -144,6 +144,8 @@ pub(super) enum Flow {
     Go(Doing),
     Ask(Ask, Doing),
     Park(Waiting),
+    /// What was done so far is committed, and the run goes on at once. It has not waited.
+    PutOff(Then),
     /// Nothing changes but the history.
     Stay,
     End,
@@ -186,6 +188,13 @@ impl<'w> Machine<'w> {
                     self.run.status = Status::Waiting;
                     break self.at_rest(Next::Park);
                 }
+                Flow::PutOff(then) => {
+                    let until = self.world.now;
+                    self.run.waiting = Some(Waiting::Timer { then, until });
+                    self.run.status = Status::Waiting;
+                    self.unload();
+                    break Next::Park;
+                }
                 Flow::Stay if self.run.status.is_end() => break self.at_rest(Next::End),
                 Flow::Stay => break self.at_rest(Next::Park),
                 Flow::End => break self.at_rest(Next::End),
@@ -202,10 +211,15 @@ impl<'w> Machine<'w> {
 
     fn at_rest(&mut self, next: Next) -> Next {
         self.run.taken = 0;
-        self.run.has_entered = false;
         self.run.budget = Budget::default();
-        self.run.loaded.clear();
+        self.unload();
         next
+    }
+
+    /// Forgets what is not stored.
+    fn unload(&mut self) {
+        self.run.has_entered = false;
+        self.run.loaded.clear();
     }
 
     fn go(&mut self, doing: Doing) -> Flow {

@@ -73,14 +73,14 @@ pub struct Run {
     pub(super) doing: Option<Doing>,
     #[serde(skip)]
     pub(super) loaded: HashMap<u64, Arc<str>>,
-    /// Executions since the run last waited.
-    #[serde(skip)]
+    /// Executions since the run last waited; stored where it was committed without waiting.
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub(super) taken: u32,
-    /// Whether a step was entered since the run last waited.
+    /// Whether a step was entered since the run was loaded.
     #[serde(skip)]
     pub(super) has_entered: bool,
     /// What paths may read until the run waits again.
-    #[serde(skip)]
+    #[serde(default, skip_serializing_if = "Budget::is_whole")]
     pub(super) budget: Budget,
 }
 
@@ -502,6 +502,14 @@ impl Run {
             })
             .sum()
     }
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+const fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// Instants as microseconds.

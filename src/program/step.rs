@@ -28,14 +28,15 @@ impl Machine<'_> {
         let Some(step) = self.step() else {
             return fail("the step is not in the program");
         };
+        let waits = matches!(step.kind, Kind::Wait(_));
+        if self.run.has_entered && !waits && self.stands_apart() {
+            return Flow::PutOff(Then::Poll);
+        }
         let (target, mapping) = match &step.kind {
             Kind::Wait(wait) => return self.wait(wait),
             Kind::Saga(step) => return self.execute_saga(step),
             Kind::Run { target, input, .. } => (target, input),
         };
-        if self.run.has_entered && self.stands_apart() {
-            return self.put_off(Then::Poll);
-        }
         let input = match mapping {
             None => Input::Whole,
             Some(mapping) => match self.mapped(mapping, false) {
@@ -332,7 +333,12 @@ impl Machine<'_> {
     }
 
     /// An execution of the step has ended: it is polled or retried, or the step is left.
-    pub(super) fn ended(&mut self, mut ended: Ended) -> Flow {
+    pub(super) fn ended(&mut self, ended: Ended) -> Flow {
+        self.ended_because(ended, None)
+    }
+
+    /// The same, with why it failed, if it did and its output does not say so.
+    pub(super) fn ended_because(&mut self, mut ended: Ended, mut reason: Option<RunError>) -> Flow {
         let Some(Step {
             kind:
                 Kind::Run {
@@ -344,7 +350,7 @@ impl Machine<'_> {
             ..
         }) = self.step()
         else {
-            return self.leave(ended);
+            return self.leave(ended, reason);
         };
         let is_entity = matches!(target, Target::Entity(_));
         if &*ended.outcome == "pending"
@@ -359,6 +365,10 @@ impl Machine<'_> {
             }
             self.push(EventKind::PollExhausted, &name);
             ended.outcome = "timeout".into();
+            reason = Some(RunError {
+                code: None,
+                message: "still pending after the last poll".into(),
+            });
         }
         let visit = &self.run.visit;
         let first = visit.first.unwrap_or(self.world.now);
@@ -374,14 +384,14 @@ impl Machine<'_> {
             }
             return self.later(delay, Then::Retry);
         }
-        self.leave(ended)
+        self.leave(ended, reason)
     }
 
     /// Does something after a delay, at once if there is none.
     pub(super) fn later(&mut self, delay: std::time::Duration, then: Then) -> Flow {
         if delay.is_zero() && self.stands_apart() {
             // Its conflicts are counted anew.
-            return self.put_off(then);
+            return Flow::PutOff(then);
         }
         if delay.is_zero() {
             return match then {
@@ -402,7 +412,7 @@ impl Machine<'_> {
     }
 
     /// The step has ended; what follows is looked up.
-    fn leave(&mut self, ended: Ended) -> Flow {
+    fn leave(&mut self, ended: Ended, reason: Option<RunError>) -> Flow {
         let name = self.name();
         let data = match &ended.output {
             Output::Text(text) => Some(Arc::clone(text)),
@@ -412,7 +422,7 @@ impl Machine<'_> {
         let (outcome, by) = (ended.outcome.clone(), ended.by);
         let is_tick = self.world.program.is_tick();
         let reason = (is_tick || &*outcome != "success")
-            .then(|| reason_of(&ended.output))
+            .then(|| reason_of(&ended.output).or(reason))
             .flatten();
         self.record(ended, Some(sequence));
         let target = self.step().and_then(|step| lookup(step, &outcome, by));

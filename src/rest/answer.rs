@@ -1,6 +1,6 @@
 //! Converts answers to bodies.
 
-use std::{convert::Infallible, time::Duration};
+use std::{convert::Infallible, task::Poll, time::Duration};
 
 use axum::{
     body::{Body, Bytes},
@@ -10,15 +10,23 @@ use axum::{
         sse::{Event as SentEvent, KeepAlive, Sse},
     },
 };
-use futures_util::{StreamExt as _, stream};
+use futures_util::{
+    Stream, StreamExt as _,
+    stream::{self, BoxStream},
+};
 
 use super::{json, parts::Parts, text};
 use crate::error::Failure;
 use crate::event::payload::{self, ErrorMember};
-use crate::operation::{Answer, Events, Success};
+use crate::operation::{Answer, AnswersTo, Events, Success};
 
-/// How many items leave together if they are ready: each chunk of a body costs.
-const READY_MAX: usize = 64;
+/// From how many bytes on items leave, if more are ready: each chunk of a body costs.
+const CHUNK_BYTES: usize = 16 << 10;
+
+const JSON: &str = "application/json";
+
+/// The items of a body, as they are written.
+type Items = BoxStream<'static, Result<String, Failure>>;
 
 /// Makes a body, or an item of one, of an answer.
 pub(super) type Read = fn(&Parts, Success) -> Result<String, Failure>;
@@ -70,7 +78,12 @@ pub(super) enum Answered {
 }
 
 impl Answered {
-    pub(super) async fn response(self, answer: Answer, parts: &Parts) -> Result<Response, Failure> {
+    pub(super) async fn response(
+        self,
+        answer: Answer,
+        parts: &Parts,
+        answers: &AnswersTo,
+    ) -> Result<Response, Failure> {
         match (self, answer) {
             (Self::Value(read) | Self::First(read), Answer::One(answer)) => {
                 Ok(json(read(parts, answer)?))
@@ -90,14 +103,19 @@ impl Answered {
                 None => Ok(json("{}".to_owned())),
             },
             (Self::List(read), Answer::Many(events)) => {
-                list(read, events, parts, page_of(parts), "[", "]\n".to_owned()).await
+                let items = list(read, events, parts, page_of(parts), "[", "]\n".to_owned());
+                Ok(streamed(JSON, items.await?, answers))
             }
             (Self::Page(read), Answer::Page(events, page)) => {
                 let close = format!("],\"page\":{}}}\n", payload::json(&page));
-                list(read, events, parts, usize::MAX, r#"{"content":["#, close).await
+                let items = list(read, events, parts, usize::MAX, r#"{"content":["#, close);
+                Ok(streamed(JSON, items.await?, answers))
             }
-            (Self::Lines(read), Answer::Many(events)) => lines(read, events, parts).await,
-            (Self::Live(read), Answer::Many(events)) => Ok(live(read, events)),
+            (Self::Lines(read), Answer::Many(events)) => {
+                let items = lines(read, events, parts).await?;
+                Ok(streamed("application/x-ndjson", items, answers))
+            }
+            (Self::Live(read), Answer::Many(events)) => Ok(live(read, events, answers)),
             (Self::List(_) | Self::Lines(_) | Self::Live(_) | Self::Page(_), Answer::One(_))
             | (
                 Self::Value(_)
@@ -138,7 +156,7 @@ async fn list(
     limit: usize,
     open: &'static str,
     close: String,
-) -> Result<Response, Failure> {
+) -> Result<Items, Failure> {
     let parts = parts.without_body();
     let items = begun(events)
         .await?
@@ -150,21 +168,26 @@ async fn list(
         });
     let open = stream::once(async { Ok(open.to_owned()) });
     let close = stream::once(async { Ok(close) });
-    Ok(streamed("application/json", open.chain(items).chain(close)))
+    Ok(open.chain(items).chain(close).boxed())
 }
 
-async fn lines(read: Read, events: Events, parts: &Parts) -> Result<Response, Failure> {
+async fn lines(read: Read, events: Events, parts: &Parts) -> Result<Items, Failure> {
     let parts = parts.without_body();
     let items = begun(events)
         .await?
         .map(move |answer| Ok(read(&parts, answer?)? + "\n"));
-    Ok(streamed("application/x-ndjson", items))
+    Ok(items.boxed())
 }
 
 /// Events as they come. A failure is one more, of the type `failure`, and the last.
-fn live(read: ReadSent, events: Events) -> Response {
-    let events = events.map(move |answer| {
-        Ok::<_, Infallible>(match answer.and_then(read) {
+fn live(read: ReadSent, events: Events, answers: &AnswersTo) -> Response {
+    let items = answers.clone().counting(
+        events.map(move |answer| answer.and_then(read)),
+        |item| item.as_ref().map_or(0, |sent| sent.body.len()),
+        |failure| Err(failure.clone()),
+    );
+    let events = items.map(|item| {
+        Ok::<_, Infallible>(match item {
             Ok(Sent { id, kind, body }) => {
                 let sent = SentEvent::default().data(body);
                 let sent = match id {
@@ -186,17 +209,38 @@ fn live(read: ReadSent, events: Events) -> Response {
         .into_response()
 }
 
+/// Items that are ready leave together, up to about the size of a chunk.
+fn gathered(items: Items) -> impl Stream<Item = Result<String, Failure>> + Send {
+    let mut items = items.fuse();
+    stream::poll_fn(move |cx| {
+        let mut chunk = String::new();
+        loop {
+            match items.poll_next_unpin(cx) {
+                Poll::Ready(Some(Ok(item))) if chunk.is_empty() => chunk = item,
+                Poll::Ready(Some(Ok(item))) => chunk.push_str(&item),
+                Poll::Ready(Some(Err(failure))) => return Poll::Ready(Some(Err(failure))),
+                Poll::Ready(None) if chunk.is_empty() => return Poll::Ready(None),
+                Poll::Pending if chunk.is_empty() => return Poll::Pending,
+                Poll::Ready(None) | Poll::Pending => return Poll::Ready(Some(Ok(chunk))),
+            }
+            if chunk.len() >= CHUNK_BYTES {
+                return Poll::Ready(Some(Ok(chunk)));
+            }
+        }
+    })
+}
+
 /// A body that is sent as it comes. A failure on the way cuts it off: there is no trailer for it
 /// (`search.md` §5).
-fn streamed(
-    content_type: &'static str,
-    items: impl stream::Stream<Item = Result<String, Failure>> + Send + 'static,
-) -> Response {
-    let chunks = items.ready_chunks(READY_MAX).map(|ready| {
-        let items: Result<Vec<String>, Failure> = ready.into_iter().collect();
-        items
-            .map(|items| Bytes::from(items.concat()))
-            .map_err(|failure| std::io::Error::other(failure.to_string()))
+fn streamed(content_type: &'static str, items: Items, answers: &AnswersTo) -> Response {
+    let chunks = answers.clone().counting(
+        gathered(items),
+        |chunk| chunk.as_ref().map_or(0, String::len),
+        |failure| Err(failure.clone()),
+    );
+    let chunks = chunks.map(|chunk| {
+        let chunk = chunk.map(Bytes::from);
+        chunk.map_err(|failure| std::io::Error::other(failure.to_string()))
     });
     (
         [(header::CONTENT_TYPE, content_type)],

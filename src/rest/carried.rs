@@ -1,6 +1,8 @@
 //! Requests of transactions that are open at another node: they are carried there as they came,
 //! and its responses handed on.
 
+use std::sync::Arc;
+
 use axum::{
     Router,
     body::{Body, Bytes},
@@ -18,7 +20,7 @@ use tower::ServiceExt as _;
 use super::{Gateway, TOKEN_HEADER};
 use crate::auth::{self, Login};
 use crate::error::Failure;
-use crate::operation::{CallerMessage, unavailable};
+use crate::operation::{CallerMessage, Hold, unavailable};
 
 #[derive(Clone, PartialEq, prost::Message)]
 struct RequestMessage {
@@ -171,12 +173,14 @@ pub fn answer_carried(router: &Router, body: Bytes) -> BoxStream<'static, Bytes>
             Ok(response) => response,
             Err(never) => match never {},
         };
-        let (head, body) = response.into_parts();
+        let (mut head, body) = response.into_parts();
+        let unread = head.extensions.remove::<Arc<Hold>>();
         let head = HeadMessage {
             status: head.status.as_u16().into(),
             headers: messages(&head.headers),
         };
-        let parts = body.into_data_stream().map(|part| {
+        let parts = body.into_data_stream().map(move |part| {
+            let _until_it_is_taken = &unread;
             let part = match part {
                 Ok(bytes) => PartMessage {
                     bytes,

@@ -16,14 +16,16 @@ use cloudevents::{
 use futures_util::{Stream, StreamExt as _, stream};
 use tokio_util::sync::CancellationToken;
 
-use super::{Gateway, KEY_HEADER, Limit, TOKEN_HEADER, parts::single_header, paths, read_body};
+use super::{
+    Gateway, KEY_HEADER, Limit, TOKEN_HEADER, parts::single_header, paths, read_body, unread,
+};
 use crate::auth::Login;
 use crate::error::{Code, Failure};
 use crate::event::{
     AttributeValue, Event, EventType, IDEMPOTENCY_ATTRIBUTE, Rejected, json::batch_from_json,
     trace_of,
 };
-use crate::operation::{Context, EventSchema, Hold, Reply, dispatch};
+use crate::operation::{Access, AnswersTo, Context, EventSchema, Hold, Reply, Route, dispatch};
 
 const STRUCTURED: &str = "application/cloudevents+json";
 const BATCHED: &str = "application/cloudevents-batch+json";
@@ -112,11 +114,12 @@ async fn serve(gateway: &Arc<Gateway>, request: Request) -> Result<Response, Fai
                 "each event of a batch has its own key, as the attribute `{IDEMPOTENCY_ATTRIBUTE}`, not the header `{KEY_HEADER}`"
             )));
         }
+        let unread = sender.answers();
         let answers = stream::iter(events).then(move |event| {
             let sender = sender.clone();
             async move { sender.answer(event).await.into_events() }
         });
-        return Ok(batch(answers.flatten()));
+        return Ok(batch(answers.flatten(), unread));
     }
     let event = events
         .into_iter()
@@ -127,12 +130,15 @@ async fn serve(gateway: &Arc<Gateway>, request: Request) -> Result<Response, Fai
         None => event,
     };
     let event = event.map(|event| event.within_call(trace_of(&head.headers).as_ref()));
-    match (sender.answer(event).await, mode) {
-        (Reply::One(event), Mode::Binary) => Ok(binary(event)),
-        (Reply::One(event), Mode::Structured | Mode::Batched) => Ok(structured(&event)),
+    let route = event.as_ref().ok().and_then(|event| Route::of(event.kind));
+    let access = route.map_or(Access::Write, |route| route.access);
+    let response = match (sender.answer(event).await, mode) {
+        (Reply::One(event), Mode::Binary) => binary(event),
+        (Reply::One(event), Mode::Structured | Mode::Batched) => structured(&event),
         // A streamed answer is always a batch.
-        (Reply::Many(events), _) => Ok(batch(events)),
-    }
+        (Reply::Many(events), _) => return Ok(batch(events, sender.answers())),
+    };
+    unread(response, &sender.answers(), access).await
 }
 
 /// The event with the key that came as a header, unless it has one of its own.
@@ -193,6 +199,12 @@ fn undecoded_is_failure(
 }
 
 impl Sender {
+    /// The budget of answers to the sender.
+    fn answers(&self) -> AnswersTo {
+        let answering = &self.gateway.services.answering;
+        answering.to(&self.login.caller.tenant)
+    }
+
     /// What answers one event: events, whatever happens.
     async fn answer(&self, event: Result<Event, Rejected>) -> Reply {
         let event = match event {
@@ -253,16 +265,18 @@ fn structured(event: &Event) -> Response {
 }
 
 /// A batch, written as its events come.
-fn batch(events: impl Stream<Item = Event> + Send + 'static) -> Response {
+fn batch(events: impl Stream<Item = Event> + Send + 'static, answers: AnswersTo) -> Response {
     let items = events.enumerate().map(|(index, event)| {
         let comma = if index == 0 { "" } else { "," };
-        format!("{comma}{}", event.to_json())
+        Ok(format!("{comma}{}", event.to_json()))
     });
-    let open = stream::once(std::future::ready("[".to_owned()));
-    let close = stream::once(std::future::ready("]\n".to_owned()));
-    let chunks = open
-        .chain(items)
-        .chain(close)
-        .map(|text| Ok::<_, std::convert::Infallible>(Bytes::from(text)));
+    let open = stream::once(std::future::ready(Ok("[".to_owned())));
+    let close = stream::once(std::future::ready(Ok("]\n".to_owned())));
+    let chunks = answers.counting(
+        open.chain(items).chain(close),
+        |chunk| chunk.as_ref().map_or(0, String::len),
+        |failure| Err(std::io::Error::other(failure.to_string())),
+    );
+    let chunks = chunks.map(|chunk| chunk.map(Bytes::from));
     ([(header::CONTENT_TYPE, BATCHED)], Body::from_stream(chunks)).into_response()
 }

@@ -46,7 +46,9 @@ use crate::error::{Code, Failure};
 use crate::event::{AttributeValue, Data, Event, IDEMPOTENCY_ATTRIBUTE};
 use crate::help::Library;
 use crate::id::MessageId;
-use crate::operation::{self, Context, Hold, Permit, Services, dispatch_permitted};
+use crate::operation::{
+    self, Access, AnswersTo, Context, Hold, Permit, Services, dispatch_permitted,
+};
 
 pub use admin::{Bearer, Readiness, admin};
 pub use carried::answer_carried;
@@ -186,6 +188,12 @@ pub fn router(gateway: Gateway) -> Router {
     };
     let context: Arc<str> = gateway.context.as_str().into();
     let is_tls = gateway.is_tls;
+    let compat = gateway.services.runtime.compat();
+    let document = if compat.idempotency_keys_are_ignored() {
+        openapi::openapi_without_keys
+    } else {
+        openapi
+    };
     let all = all
         .nest("/console", console::routes(&context))
         .nest("/docs", docs::routes())
@@ -194,7 +202,7 @@ pub fn router(gateway: Gateway) -> Router {
         .route("/docs/", get(async || Redirect::permanent("../docs")))
         .route(
             "/openapi.json",
-            get(async move |request: Request| openapi::serve(&request, &context, is_tls)),
+            get(async move |request: Request| openapi::serve(&request, &context, is_tls, document)),
         )
         .fallback(not_found)
         .method_not_allowed_fallback(async || StatusCode::METHOD_NOT_ALLOWED);
@@ -276,9 +284,26 @@ async fn try_serve(
         CancellationToken::new(),
     )
     .holding(Some(Arc::new(hold)));
+    let (answers, access) = (cx.answers(), permit.access());
     let answer = dispatch_permitted(permit, cx, event).await;
     let answer = answer.map_err(|failure| (spelling.fault)(parts.at_fault(failure)))?;
-    spelling.read.response(answer, &parts).await
+    let response = spelling.read.response(answer, &parts, &answers).await?;
+    unread(response, &answers, access).await
+}
+
+/// Counts an answer whose size is known; what is sent as it comes counts on its way.
+async fn unread(
+    mut response: Response,
+    answers: &AnswersTo,
+    access: Access,
+) -> Result<Response, Failure> {
+    let bytes = response.body().size_hint().exact().unwrap_or_default();
+    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+    if let Some(unread) = answers.hold_of(access, bytes).await? {
+        // The connection has it until the answer is read.
+        response.extensions_mut().insert(unread);
+    }
+    Ok(response)
 }
 
 /// What is checked before the body is read.

@@ -23,14 +23,14 @@ use super::{
     spelling::{SPELLINGS, Spelling},
 };
 use crate::auth::Permission;
-use crate::error::Code;
+use crate::error::{Code, Failure};
 use crate::operation::{Access, Route};
 
 /// Where components are that schemas refer to.
 const COMPONENTS: &str = "/components/schemas";
 
 /// The document, but for where it is served.
-static DOCUMENT: LazyLock<Value> = LazyLock::new(document);
+static DOCUMENT: LazyLock<Value> = LazyLock::new(|| document(SchemaSettings::draft2020_12()));
 
 /// The document of a service that is reached there.
 pub fn openapi(server: &str) -> Value {
@@ -39,8 +39,29 @@ pub fn openapi(server: &str) -> Value {
     document
 }
 
+/// The document of a service that ignores idempotency keys.
+pub(super) fn openapi_without_keys(server: &str) -> Value {
+    let mut document = openapi(server);
+    let within = |value| {
+        Value::as_object_mut(value)
+            .into_iter()
+            .flat_map(Map::values_mut)
+    };
+    for operation in within(&mut document["paths"]).flat_map(within) {
+        if let Some(parameters) = operation["parameters"].as_array_mut() {
+            parameters.retain(|parameter| parameter["name"] != KEY.name);
+        }
+    }
+    document
+}
+
 /// Returns the document. Its server is the address that the client used.
-pub(super) fn serve(request: &Request, context: &str, is_tls: bool) -> Response {
+pub(super) fn serve(
+    request: &Request,
+    context: &str,
+    is_tls: bool,
+    document: fn(&str) -> Value,
+) -> Response {
     let header = |name: &str| {
         let value = request.headers().get(name)?.to_str().ok()?;
         Some(value.split(',').next()?.trim().to_owned())
@@ -55,7 +76,7 @@ pub(super) fn serve(request: &Request, context: &str, is_tls: bool) -> Response 
         Some(host) => format!("{scheme}://{host}{context}"),
         None => context.to_owned(),
     };
-    json(openapi(&server).to_string())
+    json(document(&server).to_string())
 }
 
 /// One method of one path, from whichever table it is.
@@ -107,7 +128,13 @@ impl Entry {
             codes.extend(WRITES);
         }
         codes.extend(spelling.description.codes.iter().copied().flatten());
-        let mut codes = with_status(codes);
+        let mut codes: Vec<_> = codes
+            .into_iter()
+            .map(|code| {
+                let failure = (spelling.fault)(Failure::new(code, ""));
+                (failure.status().as_u16(), code)
+            })
+            .collect();
         if spelling.limit.status != Code::BadRequest.status() {
             codes.push((spelling.limit.status.as_u16(), Code::BadRequest));
         }
@@ -190,8 +217,8 @@ fn entries() -> Vec<Entry> {
     spelled
 }
 
-fn document() -> Value {
-    let settings = SchemaSettings::draft2020_12().with(|settings| {
+fn document(settings: SchemaSettings) -> Value {
+    let settings = settings.with(|settings| {
         settings.definitions_path = COMPONENTS.into();
         settings.meta_schema = None;
     });
@@ -486,6 +513,34 @@ mod tests {
             .iter()
             .filter(|spelling| spelling.place().1.is_none());
         assert_eq!(methods, plain.count() + PAGES.len());
+    }
+
+    #[test]
+    fn what_is_left_out_of_an_answer_is_not_required() {
+        let written = document(SchemaSettings::draft2020_12().for_serialize());
+        let required = |document: &Value, name: &str| {
+            let names = &document["components"]["schemas"][name]["required"];
+            let names = names.as_array().cloned().unwrap_or_default();
+            names.iter().map(Value::to_string).collect::<BTreeSet<_>>()
+        };
+        let shapes = DOCUMENT["components"]["schemas"].as_object();
+        for name in shapes.expect("an object").keys() {
+            let always = required(&written, name);
+            let extra = &required(&DOCUMENT, name) - &always;
+            assert!(extra.is_empty(), "{name}: {extra:?}");
+        }
+    }
+
+    /// The generator numbers the second shape of a name, and clients make a class of it.
+    #[test]
+    fn every_shape_has_a_name_of_its_own() {
+        let shapes = DOCUMENT["components"]["schemas"].as_object();
+        for name in shapes.expect("an object").keys() {
+            assert!(
+                !name.ends_with(|last: char| last.is_ascii_digit()),
+                "{name}"
+            );
+        }
     }
 
     #[test]

@@ -152,6 +152,15 @@ impl Storage {
         self.0.health.takes_writes() && !self.0.submissions.is_closed()
     }
 
+    /// Fails while writes are refused.
+    pub fn check_takes_writes(&self) -> Result<(), Error> {
+        if self.takes_writes() {
+            Ok(())
+        } else {
+            Err(Error::Unavailable)
+        }
+    }
+
     /// Whether writes are taken, no damaged page was found, and reads are answered.
     pub fn is_well(&self) -> bool {
         self.0.health.is_well() && self.0.pulses.are_answered() && !self.0.submissions.is_closed()

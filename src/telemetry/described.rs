@@ -77,7 +77,7 @@ pub const METRICS: &[Metric] = &[
     metric(STORAGE_DAMAGE, MetricKind::Counter, "", "reads that met a damaged page of the database"),
     metric(RUNS_STARTED, MetricKind::Counter, "kind, by", "started runs, by kind (`flo`, `saga`, `manager`; `action`: invocations of actions) and what started them (`caller`, `schedule`, `trigger`, `parent`, `transition`, `route`)"),
     metric(RUNS_FINISHED, MetricKind::Counter, "kind, status", "ended runs, by kind and status: `completed`, `failed`, `cancelled`, `timed_out`"),
-    metric(POSITIONS_LOST, MetricKind::Counter, "", "positions of the sequence that were acknowledged and that the PostgreSQL server lacks after a failover"),
+    metric(POSITIONS_LOST, MetricKind::Counter, "", "positions of the sequence that the PostgreSQL server lacks after a failover; some commits were lost whenever it increases, but the number includes positions that were skipped at a start of a server, so it may be far above that of the commits"),
     metric(PULSE_DURATION, MetricKind::Histogram, "result", "how long the PostgreSQL server took to say what was committed: `answered`, `failed`"),
     metric(LINKS, MetricKind::Counter, "outcome", "batches of commits that this process has written to PostgreSQL (`committed`), and that it had to validate again because another process was first or had its turn (`overtaken`)"),
     metric(NODE_STREAMS, MetricKind::Gauge, "", "open streams to other nodes of the cluster"),

@@ -1,6 +1,7 @@
 //! The log: lines of text with fields, on standard output.
 
 use std::{
+    error::Error,
     fmt::{self, Write as _},
     io::IsTerminal as _,
     sync::{
@@ -10,10 +11,13 @@ use std::{
 };
 
 use tokio::sync::watch;
-use tracing::{Level, error, field::Field};
+use tracing::{
+    Level, error,
+    field::{Field, Visit},
+};
 use tracing_subscriber::{
     Layer as _, Registry,
-    field::MakeExt as _,
+    field::RecordFields,
     filter::{LevelFilter, Targets},
     fmt::format,
     layer::SubscriberExt as _,
@@ -41,14 +45,69 @@ fn targets(level: Level, reported: &'static str) -> Targets {
         .with_target("interlock", level)
 }
 
-/// A field as logged without colours; the message is the one without a name.
-fn plain_field(to: &mut format::Writer<'_>, field: &Field, value: &dyn fmt::Debug) -> fmt::Result {
-    match field.name() {
-        "message" => write!(Line(to), "{value:?}"),
-        name => {
-            let name = name.strip_prefix("r#").unwrap_or(name);
-            write!(Line(to), "{name}={value:?}")
+/// Formats fields without colours. The usual formatter looks for colours even if there are none
+/// (measured).
+struct Plain;
+
+impl<'w> format::FormatFields<'w> for Plain {
+    fn format_fields<R: RecordFields>(&self, to: format::Writer<'w>, fields: R) -> fmt::Result {
+        let mut plain = PlainFields {
+            to,
+            is_first: true,
+            written: Ok(()),
+        };
+        fields.record(&mut plain);
+        plain.written
+    }
+}
+
+struct PlainFields<'w> {
+    to: format::Writer<'w>,
+    is_first: bool,
+    written: fmt::Result,
+}
+
+impl PlainFields<'_> {
+    /// The message is the field without a name.
+    fn write(&mut self, field: &Field, value: &dyn fmt::Debug) -> fmt::Result {
+        if !std::mem::take(&mut self.is_first) {
+            self.to.write_char(' ')?;
         }
+        let mut line = Line(&mut self.to);
+        match field.name() {
+            "message" => write!(line, "{value:?}"),
+            name => {
+                let name = name.strip_prefix("r#").unwrap_or(name);
+                write!(line, "{name}={value:?}")
+            }
+        }
+    }
+}
+
+impl Visit for PlainFields<'_> {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        if self.written.is_ok() {
+            self.written = self.write(field, value);
+        }
+    }
+
+    fn record_error(&mut self, field: &Field, error: &(dyn Error + 'static)) {
+        self.record_debug(field, &WithCauses(error));
+    }
+}
+
+/// The text of an error and those of its causes, outermost first.
+struct WithCauses<'a>(&'a (dyn Error + 'static));
+
+impl fmt::Debug for WithCauses<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)?;
+        let mut cause = self.0.source();
+        while let Some(next) = cause {
+            write!(f, ": {next}")?;
+            cause = next.source();
+        }
+        Ok(())
     }
 }
 
@@ -78,9 +137,7 @@ impl Log {
         let lines = if std::io::stdout().is_terminal() {
             lines.boxed()
         } else {
-            // The usual formatter looks for colours even if there are none (measured).
-            let fields = format::debug_fn(plain_field).delimited(" ");
-            lines.with_ansi(false).fmt_fields(fields).boxed()
+            lines.with_ansi(false).fmt_fields(Plain).boxed()
         };
         // A second start, as in tests, keeps the first.
         let _ = tracing_subscriber::registry()

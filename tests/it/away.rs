@@ -5,14 +5,20 @@
 use std::{
     path::Path,
     process::{Command, Stdio},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::{Duration, Instant},
 };
 
+use interlock::event::EventType;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use crate::support::{
-    Connection, Rest, Server, backend, code, command, create, get, locked_model, new_entity,
+    Connection, Rest, Server, backend, between_looks, code, command, create, get, locked_model,
+    new_entity, payload_of,
     postgres::{Postgres, is_super_user},
     relay::{Passage, Relay, Trick},
     request,
@@ -202,7 +208,7 @@ async fn an_outcome_is_unknown_only_while_the_database_cannot_be_asked() {
     until("the answer is lost", async || !scene.relay.is_waiting()).await;
     scene.relay.set(Passage::Cut);
     let made = answers.recv().await.expect("an answer");
-    let made = crate::support::payload_of(&made);
+    let made = payload_of(&made);
     scene.relay.set(Passage::Open);
     scene.is_well_again().await;
     // It may have been settled before the cut, or may not have been sent.
@@ -237,9 +243,9 @@ async fn a_process_that_was_frozen_reads_what_is_new_and_its_late_write_is_refus
             {"entityId": scene.entity, "data": {"n": n}}});
         other.ok("EntityUpdateRequest", change).await;
         scene.server.signal("-CONT");
-        let read = crate::support::payload_of(&read.recv().await.expect("an answer"));
+        let read = payload_of(&read.recv().await.expect("an answer"));
         assert_eq!(read["payload"]["data"]["n"], n, "{read}");
-        let late = crate::support::payload_of(&late.recv().await.expect("an answer"));
+        let late = payload_of(&late.recv().await.expect("an answer"));
         let refused = ["ENTITY_MODIFIED", "CONFLICT"].contains(&code(&late).as_str());
         assert!(refused, "{late}");
         assert_eq!(get(&other, &scene.entity).await["data"]["n"], n);
@@ -328,6 +334,71 @@ async fn writes_are_refused_while_the_disk_of_the_database_is_full_and_reads_are
     scene.is_well_again().await;
     drop(scene);
     drop(small);
+}
+
+/// Does tasks: creates an entity with the token of each, and answers. How many it has done.
+fn does_tasks(member: Connection, model: Value) -> Arc<AtomicUsize> {
+    let done = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&done);
+    tokio::spawn(async move {
+        let join = json!({"actions": ["charge"]});
+        member
+            .send(request("CalculationMemberJoinEvent", "join", join))
+            .await;
+        while let Some(event) = member.unasked().await {
+            if event.kind != EventType::TaskCalculationRequest {
+                continue;
+            }
+            counted.fetch_add(1, Ordering::SeqCst);
+            let token = event.attribute("cyodatxtoken").expect("a token").to_owned();
+            let quoted = [("cyodatxtoken", token.as_str())];
+            let made = new_entity(&model, &json!({"n": 77}));
+            member.call_with("EntityCreateRequest", made, &quoted).await;
+            let answer = json!({"requestId": payload_of(&event)["requestId"], "success": true});
+            let answer = request("TaskCalculationResponse", &member.fresh_id(), answer);
+            member.send(answer).await;
+        }
+    });
+    done
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_whose_writes_the_database_refuses_is_done_again_when_it_takes_them() {
+    let scene = Scene::start().await;
+    let action = json!({"name": "charge", "maxRetries": 0});
+    scene.connection.ok("ActionRegisterRequest", action).await;
+    let document = "kind: Workflow\nname: charges\nversion: \"1\"\nstart:\n  run: \"@actions/charge\"\n  transitions: {success: flo.Completed, failure: flo.Failed}\n";
+    let document = json!({"document": document});
+    scene
+        .connection
+        .ok("RunDefinitionCreateRequest", document)
+        .await;
+    scene.postgres.execute(
+        "create function refuse() returns trigger language plpgsql as \
+         $$ begin raise exception 'no room' using errcode = '53100'; end $$",
+    );
+    let started = json!({"definition": "charges"});
+    let started = scene.connection.ok("RunStartRequest", started).await;
+    scene.postgres.execute(
+        "create trigger refuse before insert on version for each row execute function refuse()",
+    );
+    let done = does_tasks(scene.server.connect().await, scene.model.clone());
+    until("a commit was refused", async || !scene.is_ready().await).await;
+    for _ in 0..200 {
+        assert_eq!(scene.create(8).await["success"], false);
+        between_looks().await;
+    }
+    scene.postgres.execute("drop trigger refuse on version");
+    let asked = json!({"runId": started["runId"]});
+    until("the run has ended", async || {
+        let run = scene.connection.ok("RunGetRequest", asked.clone()).await;
+        let status = run["run"]["status"].clone();
+        assert_ne!(status, "failed", "{run}");
+        status == "completed"
+    })
+    .await;
+    assert_eq!(scene.stored(77), "1");
+    assert!(done.load(Ordering::SeqCst) <= 4, "{done:?}");
 }
 
 /// What a service says that does not start.

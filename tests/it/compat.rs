@@ -221,6 +221,14 @@ async fn limits_and_deletions_of_all_follow_the_profile() {
             let new = new_entity(&model, &json!({ "n": n }));
             connection.ok("EntityCreateRequest", new).await;
         }
+        let other = locked_model(&connection, "other", json!({"n": 1})).await;
+        let new = new_entity(&other, &json!({"n": 1}));
+        connection.ok("EntityCreateRequest", new).await;
+        let path = "/api/entity/other/1?verbose=true&pointInTime=2020-01-01";
+        let gone = server.rest().delete(path).await.ok();
+        let count = &gone["deleteResult"]["numberOfEntititesRemoved"];
+        assert_eq!(count, i32::from(is_cyoda));
+        assert_eq!(gone["ids"], json!([]));
         let all = json!({"type": "group", "operator": "AND", "conditions": []});
         let search = json!({"model": model, "limit": 1, "condition": all});
         let search = request("EntitySearchRequest", "s", search);
@@ -232,6 +240,21 @@ async fn limits_and_deletions_of_all_follow_the_profile() {
         let gone = connection.ok("EntityDeleteAllRequest", long_ago).await;
         assert_eq!(gone["numDeleted"], if is_cyoda { 3 } else { 0 });
         assert_eq!(gone["entityIds"], json!([]));
+    }
+}
+
+#[tokio::test]
+async fn the_document_offers_idempotency_keys_where_they_count() {
+    for (settings, is_cyoda) in [(vec![], false), (vec![PROFILE], true)] {
+        let server = Server::with(&settings);
+        let document = server.rest().get("/openapi.json").await.ok();
+        let path = "/entity/{format}/{entityNameOrEntityId}/{modelVersionOrTransition}";
+        let parameters = document["paths"][path]["post"]["parameters"].as_array();
+        let mut parameters = parameters.expect("a list").iter();
+        let is_offered = parameters.any(|parameter| parameter["name"] == "Idempotency-Key");
+        assert_eq!(is_offered, !is_cyoda);
+        let text = document.to_string();
+        assert_eq!(text.contains("\"Idempotency-Key\""), !is_cyoda);
     }
 }
 

@@ -1,5 +1,7 @@
 //! Connections that end: time limits, caps, budgets, and the admin port beside everything.
 
+mod unread;
+
 use std::{
     net::SocketAddr,
     sync::mpsc,

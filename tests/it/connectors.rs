@@ -63,6 +63,20 @@ impl Caller {
         timeout: Duration,
         cancel: &CancellationToken,
     ) -> Came {
+        let never = CancellationToken::new();
+        self.until(connector, request, timeout, cancel, &never)
+            .await
+    }
+
+    /// A call that may be given up.
+    pub(crate) async fn until(
+        &self,
+        connector: &Connector,
+        request: &str,
+        timeout: Duration,
+        cancel: &CancellationToken,
+        given_up: &CancellationToken,
+    ) -> Came {
         let call = Call {
             tenant: &self.tenant,
             connector,
@@ -70,6 +84,7 @@ impl Caller {
             idempotency_key: "wf_1:step:action",
             timeout,
             cancel,
+            given_up,
             compute: &doubled,
         };
         let done = self.connectors.call(call).await;
@@ -116,7 +131,8 @@ pub(crate) fn refused(came: Came) -> String {
         | CallFailed::Lost { .. }
         | CallFailed::Unusable { .. }
         | CallFailed::TimedOut(_)
-        | CallFailed::Cancelled) => panic!("{other:?}"),
+        | CallFailed::Cancelled
+        | CallFailed::NotSent) => panic!("{other:?}"),
     }
 }
 

@@ -32,7 +32,8 @@ fn unavailable(came: Result<String, CallFailed>) -> String {
         | CallFailed::Unsure { .. }
         | CallFailed::Unusable { .. }
         | CallFailed::TimedOut(_)
-        | CallFailed::Cancelled) => panic!("{other:?}"),
+        | CallFailed::Cancelled
+        | CallFailed::NotSent) => panic!("{other:?}"),
     }
 }
 
@@ -280,6 +281,32 @@ async fn a_connector_that_hangs_delays_no_other_and_has_few_calls_out() {
     while let Some(stopped) = waiting.join_next().await {
         assert_eq!(stopped.expect("no panic"), Err(CallFailed::Cancelled));
     }
+}
+
+#[tokio::test]
+async fn a_call_that_is_given_up_before_it_has_a_connection_is_not_sent() {
+    let outside = Outside::start().await;
+    outside.on("POST /charges", Behaviour::Hang);
+    let caller = Caller::with(Settings {
+        private_networks: true,
+        connections_max: 1,
+        ..Settings::default()
+    });
+    let hanging = connector(config(&outside));
+    let (never, given_up) = (CancellationToken::new(), CancellationToken::new());
+    let request = charge().to_string();
+    let mut sent = std::pin::pin!(caller.until(&hanging, &request, PATIENCE, &never, &given_up));
+    tokio::select! {
+        came = &mut sent => panic!("{came:?}"),
+        () = outside.has_seen(1) => {}
+    }
+    let waiting = caller.until(&hanging, &request, PATIENCE, &never, &given_up);
+    let giving_up = async { given_up.cancel() };
+    let (waiting, ()) = tokio::join!(waiting, giving_up);
+    assert_eq!(waiting, Err(CallFailed::NotSent));
+    // What was sent is still waited for.
+    assert!(futures_util::poll!(&mut sent).is_pending());
+    assert_eq!(outside.seen().len(), 1);
 }
 
 #[tokio::test]

@@ -230,3 +230,24 @@ async fn a_list_of_a_view_with_several_has_pages_of_its_own() {
     assert!(!texts[0].contains("topic-150"), "{}", texts[0]);
     assert!(texts[1].contains("topic-150") && texts[1].contains("First page"));
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refused_action_shows_the_view_as_it_is_now() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let document = json!({"document": APPROVAL});
+    connection.ok("RunDefinitionCreateRequest", document).await;
+    let start = json!({"definition": "approval", "input": {}});
+    let started = connection.ok("RunStartRequest", start).await;
+    let run = started["runId"].as_str().expect("an id");
+    let look = format!("#/runs/{run} ! Send ! POST /api/workflows/{run}/cancel");
+    let Some(texts) = seen(&server, &[&look]).await else {
+        return;
+    };
+    let text = &texts[0];
+    assert!(
+        !text.contains("Done.") && text.contains("cancelled"),
+        "{text}"
+    );
+    assert!(!text.contains("Cancel the run"), "{text}");
+}

@@ -1,8 +1,13 @@
 //! Pages of other origins (`config-and-cli.md` §10).
 
+use http_body_util::Full;
+use hyper::client::conn::http2;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use interlock::event::frame::Frame;
 use serde_json::json;
+use tokio::net::TcpStream;
 
-use crate::support::{Rest, Said, Server};
+use crate::support::{Rest, Said, Server, request};
 
 const ALLOW_ORIGIN: &str = "access-control-allow-origin";
 
@@ -132,4 +137,38 @@ async fn where_authentication_is_mocked_pages_of_others_and_other_hosts_are_refu
     let listed = Server::with(&[("CYODA_CORS_ALLOWED_ORIGINS", "http://dev.example:8080")]);
     let said = listed.rest().with("host", "dev.example:8080");
     assert_eq!(said.get("/api/model/").await.status, 200);
+}
+
+#[tokio::test]
+async fn a_page_cannot_call_over_grpc() {
+    let server = Server::start();
+    let import = json!({"id": "1", "dataFormat": "JSON", "converter": "SAMPLE_DATA",
+        "model": {"name": "m", "version": 1}, "payload": {"n": 1}});
+    let Frame(message) = request("EntityModelImportRequest", "1", import).into();
+    let length = u32::try_from(message.len()).expect("short");
+    let message = [&[0][..], &length.to_be_bytes(), &message].concat();
+    let socket = TcpStream::connect(server.grpc).await.expect("connects");
+    let (mut client, connection) = http2::handshake(TokioExecutor::new(), TokioIo::new(socket))
+        .await
+        .expect("HTTP/2");
+    tokio::spawn(connection);
+    // A browser asks before it sends another type than the first, and is not answered.
+    for (sent_as, status, models) in [
+        ("text/plain;charset=UTF-8", 415, 0),
+        ("application/grpc", 200, 1),
+    ] {
+        let call = http::Request::post(format!(
+            "http://{}/org.cyoda.cloud.api.grpc.CloudEventsService/entityModelManage",
+            server.grpc
+        ));
+        let call = call
+            .header("origin", "https://evil.example")
+            .header("content-type", sent_as)
+            .body(Full::<bytes::Bytes>::from(message.clone()))
+            .expect("a request");
+        let response = client.send_request(call).await.expect("answered");
+        assert_eq!(response.status(), status, "{sent_as}");
+        let listed = server.rest().get("/api/model/").await.ok();
+        assert_eq!(listed.as_array().map(Vec::len), Some(models), "{sent_as}");
+    }
 }

@@ -176,6 +176,97 @@ async fn no_position_of_a_primary_that_was_restarted_is_used_twice() {
     lose(true).await;
 }
 
+/// Ends connections of services to a server, those that have executed such a statement last.
+fn break_connections(server: &Postgres, statement: &str) {
+    server.execute(&format!(
+        "select count(pg_terminate_backend(pid)) from pg_stat_activity
+         where application_name = 'interlock' and query ilike '{statement}'"
+    ));
+}
+
+fn entities_of(server: &Postgres) -> String {
+    server.execute("select count(*) from entity")
+}
+
+/// Waits until a standby has what its primary has written so far.
+async fn caught_up(primary: &Postgres, standby: &Postgres) {
+    let place = primary.execute("select pg_current_wal_flush_lsn()");
+    until("the standby has caught up", async || {
+        let text = format!("select pg_last_wal_replay_lsn() >= '{place}'");
+        standby.execute(&text) == "t"
+    })
+    .await;
+}
+
+/// How often a service has logged that it does not use an old primary.
+fn old_primaries(server: &Server) -> usize {
+    let said = server.logged();
+    said.matches("this PostgreSQL server is an old primary")
+        .count()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_old_primary_that_is_started_again_is_not_used() {
+    let primary = Postgres::start();
+    migrate(&primary);
+    let standby = Postgres::standby_of(primary.port);
+    let server = service(&primary, &standby);
+    let connection = server.connect().await;
+    let model = locked_model(&connection, "m", json!({"n": 1})).await;
+    create(&connection, &model, json!({"n": 1})).await;
+    caught_up(&primary, &standby).await;
+    primary.stop();
+    standby.promote();
+    let new = |n: i32| new_entity(&model, &json!({"n": n}));
+    let after = of(&done(&connection, "EntityCreateRequest", new(2)).await).0;
+    primary.restart();
+    break_connections(&standby, "%");
+    let get_after = || json!({"entityId": after});
+    let read = done(&connection, "EntityGetRequest", get_after()).await;
+    assert_eq!(read["payload"]["data"]["n"], 2);
+    done(&connection, "EntityCreateRequest", new(3)).await;
+    assert!(old_primaries(&server) <= 1, "{}", server.logged());
+    // One that has not seen the new primary yet waits for the answers of both.
+    let other = service(&primary, &standby);
+    let connection = other.connect().await;
+    let read = done(&connection, "EntityGetRequest", get_after()).await;
+    assert_eq!(read["payload"]["data"]["n"], 2);
+    done(&connection, "EntityCreateRequest", new(4)).await;
+    assert_eq!(old_primaries(&other), 1, "{}", other.logged());
+    assert_eq!(entities_of(&primary), "1");
+    assert_eq!(entities_of(&standby), "4");
+}
+
+/// The old primary was never stopped, and one connection finds out.
+#[tokio::test(flavor = "multi_thread")]
+async fn all_connections_leave_a_primary_from_which_a_standby_has_taken_over() {
+    let primary = Postgres::start();
+    migrate(&primary);
+    let standby = Postgres::standby_of(primary.port);
+    let server = service(&primary, &standby);
+    let connection = server.connect().await;
+    let model = locked_model(&connection, "m", json!({"n": 1})).await;
+    create(&connection, &model, json!({"n": 1})).await;
+    caught_up(&primary, &standby).await;
+    standby.promote();
+    let new = new_entity(&model, &json!({"n": 2}));
+    let moved = found("a write goes to the new primary", async || {
+        let answer = done(&connection, "EntityCreateRequest", new.clone()).await;
+        if entities_of(&standby) == "2" {
+            return Some(of(&answer).0);
+        }
+        break_connections(&primary, "listen%");
+        None
+    })
+    .await;
+    let before = entities_of(&primary);
+    let read = done(&connection, "EntityGetRequest", json!({"entityId": moved})).await;
+    assert_eq!(read["payload"]["data"]["n"], 2);
+    done(&connection, "EntityCreateRequest", new).await;
+    assert_eq!(entities_of(&primary), before);
+    assert_eq!(entities_of(&standby), "3");
+}
+
 /// Asks until it is done: the first time a connection may turn out to be gone.
 async fn done(connection: &Connection, kind: &str, payload: Value) -> Value {
     found("it is done", async || {
@@ -197,12 +288,7 @@ async fn lose(is_restarted: bool) {
     let (one, other) = (servers[0].connect().await, servers[1].connect().await);
     let model = locked_model(&one, "m", json!({"n": 1})).await;
     let kept = create(&one, &model, json!({"n": 1})).await;
-    let place = primary.execute("select pg_current_wal_flush_lsn()");
-    until("the standby has caught up", async || {
-        let text = format!("select pg_last_wal_replay_lsn() >= '{place}'");
-        standby.execute(&text) == "t"
-    })
-    .await;
+    caught_up(&primary, &standby).await;
     let newest = primary.execute("select max(seq) from \"commit\"");
     if is_restarted {
         // A connection that says nothing would hold up the end of the primary.

@@ -299,6 +299,35 @@ async fn an_idle_service_notices_within_a_second_that_its_database_is_gone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn who_watches_the_health_over_grpc_is_told_that_the_database_is_gone() {
+    use tonic_health::pb::{
+        HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
+    };
+    let server = Server::on_disk(&[]);
+    let channel = tonic::transport::Channel::from_shared(format!("http://{}", server.grpc));
+    let channel = channel.expect("a URI").connect().await.expect("connects");
+    let mut health = HealthClient::new(channel);
+    let mut watched = Vec::new();
+    for service in ["", "org.cyoda.cloud.api.grpc.CloudEventsService"] {
+        let service = service.to_owned();
+        let watching = health.watch(HealthCheckRequest { service }).await;
+        watched.push(watching.expect("answered").into_inner());
+    }
+    for (round, status) in [ServingStatus::Serving, ServingStatus::NotServing]
+        .into_iter()
+        .enumerate()
+    {
+        if round == 1 {
+            fs::remove_file(database(&server)).expect("removes");
+        }
+        for watched in &mut watched {
+            let told = watched.message().await.expect("a status").expect("one");
+            assert_eq!(told.status(), status);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_database_that_is_moved_back_is_written_again() {
     let folder = |path: &Path| path.parent().expect("a folder").to_owned();
     let away = |path: &Path| folder(path).with_extension("away");

@@ -382,6 +382,11 @@ async fn files_are_copied_to_a_folder_and_back_unless_others_changed_them() {
     assert!(err.contains("bad.json is not JSON"), "{err}");
     let (_, out, _) = run(&["files", "list", "/states/", "--format", "json"]).await;
     assert_eq!(out.lines().count(), 2, "{out}");
+    // A path that was mistyped is no folder without files.
+    let (code, out, err) = run(&["files", "push", "cpoy"]).await;
+    assert_eq!((code, &*out), (Some(1), ""), "{err}");
+    assert!(err.contains("cannot use cpoy"), "{err}");
+    assert!(!folder.path().join("cpoy").exists());
 }
 
 #[tokio::test]

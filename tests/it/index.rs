@@ -490,6 +490,39 @@ async fn indexes_that_cannot_be_are_refused() {
 }
 
 #[tokio::test]
+async fn a_field_that_is_to_be_indexed_is_added_as_the_refusal_says() {
+    let server = Server::start();
+    let (connection, rest) = (server.connect().await, server.rest());
+    let set = json!({"indexes": [{"path": "$.new"}]}).to_string();
+    let advice = async |name: &str| {
+        let path = format!("/api/model/{name}/1/indexes");
+        let said = rest.put(&path, set.clone()).await;
+        let problem = said.refused(400, "INVALID_FIELD_PATH");
+        problem["detail"].as_str().expect("text").to_owned()
+    };
+    let import = "/api/model/import/JSON/SAMPLE_DATA/open/1";
+    rest.post(import, r#"{"n":1}"#).await.ok();
+    let said = advice("open").await;
+    assert!(
+        said.ends_with("import a sample that has it first"),
+        "{said}"
+    );
+    rest.lock_model("closed", r#"{"n":1}"#).await;
+    let said = advice("closed").await;
+    assert!(said.contains("import the next version"), "{said}");
+    let level = "/api/model/closed/1/changeLevel/STRUCTURAL";
+    rest.post(level, "").await.ok();
+    let said = advice("closed").await;
+    assert!(
+        said.ends_with("store a document that has it first"),
+        "{said}"
+    );
+    let model = json!({"name": "closed", "version": 1});
+    create(&connection, &model, json!({"new": 1})).await;
+    declare(&connection, &model, &["$.new"]).await;
+}
+
+#[tokio::test]
 async fn a_filling_that_was_interrupted_goes_on_and_a_past_moment_is_found_as_it_was() {
     let mut server = Server::on_disk(&[]);
     let connection = server.connect().await;

@@ -332,3 +332,14 @@ async fn a_limit_of_bytes_that_is_reached_at_one_process_is_reached_at_every_one
         refused_in_band(&answer, "storedBytes");
     }
 }
+
+#[tokio::test]
+async fn the_list_of_nodes_counts_the_members_of_the_own_tenant() {
+    let server = Server::with(&[CALLERS]);
+    let _member = Member::join_on(connection_of(&server, "ours").await, &[]).await;
+    for (tenant, members) in [("ours", 1), ("theirs", 0)] {
+        let connection = connection_of(&server, tenant).await;
+        let listed = connection.ok("NodesGetRequest", json!({})).await;
+        assert_eq!(listed["nodes"][0]["members"], members, "{tenant}");
+    }
+}

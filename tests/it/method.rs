@@ -1,6 +1,11 @@
 //! The five methods beside the stream, and the statuses (`grpc.md` §5–§8, §14).
 
-use interlock::event::{Data, Event, EventType, frame::Frame};
+use interlock::event::{
+    Data, Event, EventType,
+    frame::Frame,
+    proto::{CloudEvent, envelope::cloud_event::CloudEventAttributeValue},
+};
+use prost::Message as _;
 use serde_json::{Value, json};
 use tonic::{Code, Request};
 
@@ -429,6 +434,50 @@ async fn a_message_over_the_limit_is_refused_by_name() {
             .message()
             .contains("INTERLOCK_GRPC_MAX_MESSAGE_BYTES")
     );
+}
+
+#[tokio::test]
+async fn a_status_repeats_only_the_beginning_of_what_was_sent() {
+    let server = Server::start();
+    let mut client = server.connect().await.client();
+    let long = "ä".repeat(20_000);
+    let wrong = json!({"dataFormat": "JSON", "payload": {"model": {"name": "m", "version": long}, "data": {}}});
+    let mut unknown = CloudEvent::from(request("EntityCreateRequest", "1", json!({})));
+    unknown.r#type.clone_from(&long);
+    for event in [
+        unknown,
+        CloudEvent::from(request("EntityCreateRequest", "1", wrong)),
+    ] {
+        let frame = Frame(event.encode_to_vec().into());
+        let status = client.entity_manage(Request::new(frame)).await;
+        let status = status.expect_err("it cannot be read");
+        assert_eq!(status.code(), Code::InvalidArgument, "{status}");
+        assert!((1..=2_048).contains(&status.message().len()), "{status}");
+    }
+}
+
+#[tokio::test]
+async fn a_token_without_a_value_is_refused() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let model = locked_model(&connection, "doc", json!({"n": 1})).await;
+    let write = request(
+        "EntityCreateRequest",
+        "1",
+        new_entity(&model, &json!({"n": 1})),
+    );
+    let mut write = CloudEvent::from(write);
+    let empty = CloudEventAttributeValue { attr: None };
+    write.attributes.insert("cyodatxtoken".to_owned(), empty);
+    let frame = Frame(write.encode_to_vec().into());
+    let answer = connection.client().entity_manage(Request::new(frame)).await;
+    let answer = answer.expect("in-band").into_inner().event();
+    assert_eq!(
+        code(&payload_of(&answer.expect("an event"))),
+        "UNAUTHORIZED"
+    );
+    let all = connection.all("EntityGetAllRequest", json!({"model": model}));
+    assert!(all.await.0.is_empty(), "nothing was written");
 }
 
 #[tokio::test]

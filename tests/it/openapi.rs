@@ -3,7 +3,7 @@
 use interlock::rest::SPELLINGS;
 use serde_json::{Value, json};
 
-use crate::support::Server;
+use crate::support::{Member, Rest, Server};
 
 #[tokio::test]
 async fn the_document_says_where_it_was_asked_for() {
@@ -71,5 +71,51 @@ async fn every_spelling_is_described_with_its_event_and_its_failures() {
         let refused = &operation["responses"]["401"]["content"]["application/problem+json"];
         let codes = &refused["schema"]["properties"]["properties"]["properties"]["errorCode"];
         assert_eq!(codes["enum"], json!(["UNAUTHORIZED"]), "{}", spelling.path);
+    }
+}
+
+/// Where an answer is not as the document says.
+async fn faults(rest: &Rest, method: &str, described: &str, path: &str) -> Vec<String> {
+    let document = rest.get("/openapi.json").await.ok();
+    let said = rest.send(method, path, "").await;
+    let answers = &document["paths"][described][method.to_ascii_lowercase()]["responses"];
+    let media = said.headers["content-type"].to_str().expect("text");
+    let mut schema = answers[said.status.as_str()]["content"][media]["schema"].clone();
+    assert!(schema.is_object(), "{answers}: {said:?}");
+    schema["components"] = document["components"].clone();
+    let validator = jsonschema::validator_for(&schema).expect("a schema");
+    let answer = said.json();
+    let errors = validator.iter_errors(&answer);
+    errors.map(|error| error.to_string()).collect()
+}
+
+#[tokio::test]
+async fn answers_are_as_the_document_says() {
+    let server = Server::start();
+    let rest = server.rest();
+    let _member = Member::join(&server, &[]).await;
+    let waits = json!({"document": {
+        "kind": "Workflow", "name": "waits", "version": "1",
+        "start": {"waitForSignal": {"type": "go", "timeoutMs": 3_600_000, "onTimeout": "flo.TimedOut"},
+            "transitions": {"success": "flo.Completed"}}}});
+    let connection = server.connect().await;
+    connection.ok("RunDefinitionCreateRequest", waits).await;
+    let start = json!({"definition": "waits", "input": {}}).to_string();
+    let run = rest.post("/api/runs", start).await.ok()["runId"].clone();
+    let run = run.as_str().expect("an id");
+    for (method, described) in [
+        ("GET", "/compute/members"),
+        ("GET", "/runs"),
+        ("GET", "/runs/{runId}"),
+        ("POST", "/workflows/{runId}/cancel"),
+        // What has ended is a bad request.
+        ("POST", "/workflows/{runId}/cancel"),
+        ("POST", "/workflows/{runId}/signal/{event}"),
+        ("GET", "/events/{type}/schema"),
+    ] {
+        let path = described.replace("{runId}", run).replace("{event}", "go");
+        let path = path.replace("{type}", "%FF");
+        let faults = faults(&rest, method, described, &format!("/api{path}")).await;
+        assert!(faults.is_empty(), "{method} {path}: {faults:?}");
     }
 }

@@ -58,6 +58,13 @@ fn the_command_line_explains_itself() {
         &["call"],
         &["events"],
         &["workflow", "draw"],
+        &["workflow"],
+        &["flo", "workflow"],
+        &["flo", "action"],
+        &["flo", "worker"],
+        &["flo", "stream"],
+        &["flo", "validate"],
+        &["version"],
         &["init"],
         &["health"],
         &["migrate"],
@@ -71,7 +78,7 @@ fn the_command_line_explains_itself() {
             "{command:?}: {help}"
         );
     }
-    for arguments in [&["version"][..], &["--version"], &["-v"]] {
+    for arguments in [&["version"][..], &["--version"], &["-V"], &["-v"]] {
         let (code, version, _) = run(folder.path(), &[], arguments);
         assert!(
             code == Some(0) && version.starts_with("interlock 0.") && version.contains("(commit "),

@@ -564,7 +564,7 @@ async fn lists_searches_and_counts_have_their_documented_forms() {
         deleted["deleteResult"],
         json!({"numberOfEntitites": 4, "numberOfEntititesRemoved": 4, "idToError": {}})
     );
-    assert_eq!(deleted["ids"], json!([]));
+    assert_eq!(deleted["ids"].as_array().expect("a list").len(), 4);
     for (method, path, body, status, code) in [
         (
             "GET",

@@ -184,7 +184,7 @@ async fn a_chosen_identifier_belongs_to_one_run() {
     let refused = connection.call("RunStartRequest", payload).await;
     let message = refused["error"]["message"].as_str().expect("a text");
     assert!(message.starts_with("RUN_EXISTS"), "{message}");
-    for bad in ["wfrun-1", "wf_1", "stream", "a b", ""] {
+    for bad in ["wfrun-1", "wf_1", "stream", "a b", "", ".", "..", "a\0"] {
         let payload = json!({"definition": "approval", "runId": bad});
         let refused = connection.call("RunStartRequest", payload).await;
         let message = refused["error"]["message"].as_str().expect("a text");

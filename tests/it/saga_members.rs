@@ -1,11 +1,15 @@
 //! Sagas whose connector is a member, and what becomes of calls that nobody waits for any more
 //! (`orchestration.md` 2.4).
 
+use std::time::Duration;
+
 use interlock::event::EventType;
 use serde_json::{Value, json};
 
 use crate::support::{
-    Connection, Server, payload_of, request,
+    Connection, Server,
+    outside::{Behaviour, Outside},
+    payload_of, request,
     wait::{found, until},
 };
 
@@ -244,4 +248,64 @@ async fn a_cancelled_call_that_nobody_has_taken_is_never_made() {
         shown["run"]["status"] == "completed"
     })
     .await;
+}
+
+const BANK: &str = r#"connector "bank" {
+  type     = "http"
+  base_url = "BANK"
+}
+saga "hold" {
+  step "a" {
+    action {
+      connector = "bank"
+      operation = "POST /hold"
+    }
+  }
+}
+saga "pay" {
+  step "a" {
+    timeout = "200ms"
+    action {
+      connector = "bank"
+      operation = "POST /charges"
+    }
+    compensate {
+      connector = "bank"
+      operation = "POST /refunds"
+    }
+  }
+}
+"#;
+
+/// The call still waits for a connection when its step has timed out.
+#[tokio::test]
+async fn a_call_that_has_no_connection_in_time_is_never_made() {
+    let server = Server::on_disk(&[("INTERLOCK_CONNECTORS_MAX_CONNECTIONS", "1")]);
+    let bank = Outside::start().await;
+    let held = Behaviour::Json(200, json!({}));
+    let slow = Behaviour::After(Duration::from_secs(2), Box::new(held.clone()));
+    bank.next("POST /hold", slow).on("POST /hold", held);
+    let connection = server.connect().await;
+    let files = json!([{"path": "a.hcl", "text": BANK.replace("BANK", &bank.url())}]);
+    let apply = json!({"bundle": "bank", "files": files});
+    connection.ok("BundleApplyRequest", apply).await;
+    let start = |saga: &str, wait: u32| {
+        let start = json!({"definition": saga, "input": {}, "waitMs": wait});
+        connection.ok("RunStartRequest", start)
+    };
+    start("hold", 0).await;
+    bank.has_seen(1).await;
+    let paid = start("pay", 30_000).await;
+    assert_eq!(paid["status"], "failed", "{paid}");
+    // Its call would have had the connection before this one.
+    let held = start("hold", 30_000).await;
+    assert_eq!(held["status"], "completed", "{held}");
+    assert_eq!(bank.seen().len(), bank.seen_at("POST /hold").len());
+    let run = paid["runId"].as_str().expect("an id");
+    let shown = found("nothing is to be undone", async || {
+        let shown = ended(&connection, run).await;
+        (shown["compensated"] == true).then_some(shown)
+    })
+    .await;
+    assert!(shown["compensationErrors"].is_null(), "{shown}");
 }

@@ -236,3 +236,31 @@ async fn a_step_does_not_find_entities_of_another_tenant() {
         assert_eq!(run["output"]["count"], 4, "{tenant}: {run}");
     }
 }
+
+#[tokio::test]
+async fn a_run_that_loops_over_large_outputs_is_committed_as_it_goes_and_ends_at_its_limits() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let model = locked_model(&connection, "orders", json!({"text": "a"})).await;
+    for _ in 0..9 {
+        create(&connection, &model, json!({"text": "x".repeat(100_000)})).await;
+    }
+    let looping = || {
+        json!({
+            "run": "@entity/search",
+            "inputMapping": {"model": {"name": "orders", "version": 1}, "condition": everything()},
+            "transitions": {"success": "again", "failure": "flo.Cancelled"},
+        })
+    };
+    let document = json!({
+        "kind": "Workflow", "name": "loops", "version": "1",
+        "start": looping(), "steps": {"again": looping()},
+    });
+    let payload = json!({"document": document});
+    connection.ok("RunDefinitionCreateRequest", payload).await;
+    let payload = json!({"definition": "loops", "input": {}, "waitMs": 30_000});
+    // All of its history would be more than one transaction holds.
+    let run = connection.ok("RunStartRequest", payload).await["run"].take();
+    assert_eq!(run["status"], "failed", "{run}");
+    assert_eq!(run["error"]["message"], "max step limit reached", "{run}");
+}

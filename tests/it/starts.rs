@@ -332,3 +332,28 @@ async fn a_run_is_cancelled_with_its_reason_wherever_it_waits() {
         .await;
     assert_eq!(unknown, "RUN_NOT_FOUND");
 }
+
+#[tokio::test]
+async fn a_run_that_its_child_ends_says_so() {
+    let flow = Flow::new().await;
+    let wait =
+        json!({"waitForSignal": {"type": "go"}, "transitions": {"success": "flo.Completed"}});
+    flow.define(workflow("child", wait, json!({}))).await;
+    flow.define(parent("middle", "child")).await;
+    flow.define(parent("top", "middle")).await;
+    let top = flow.start("top", json!({})).await;
+    let below = async |id: &str| {
+        let waiting = flow.waits(id, "child").await;
+        let name = &waiting["waiting"]["name"];
+        name.as_str().expect("an id").to_owned()
+    };
+    let middle = below(&top).await;
+    let child = below(&middle).await;
+    let cancel = json!({"runId": child});
+    flow.connection.ok("RunCancelRequest", cancel).await;
+    let error = async |id: &str| flow.ended(id).await.run["error"]["message"].take();
+    let of_middle = format!("step start: child {child} was cancelled");
+    assert_eq!(error(&middle).await, of_middle);
+    let of_top = format!("step start: child {middle} failed: {of_middle}");
+    assert_eq!(error(&top).await, of_top);
+}

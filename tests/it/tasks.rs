@@ -556,6 +556,33 @@ async fn a_lease_is_kept_over_a_crash_until_it_ends() {
 }
 
 #[tokio::test]
+async fn a_leased_task_is_nobody_elses_right_after_a_crash() {
+    let mut server = Server::on_disk(&[("INTERLOCK_TASKS_LEASE", "10m")]);
+    let connection = stage(&server, json!({"timeoutMs": 600_000})).await;
+    register(&connection, "w1").await;
+    let wait = json!({"workerId": "w1", "actions": ["charge"]});
+    let mut taken = Vec::new();
+    for _ in 0..8 {
+        start(&connection).await;
+        let tasks = connection.ok("TaskAwaitRequest", wait.clone()).await;
+        let task = tasks["tasks"][0]["taskId"].as_str().expect("a task");
+        taken.push(task.to_owned());
+    }
+    server.kill();
+    server.restart();
+    let connection = server.connect().await;
+    // The last ones are not handed out again yet.
+    for task in taken.iter().rev() {
+        let stolen = json!({"taskId": task, "workerId": "w2"});
+        let stolen = connection.call("TaskCompleteRequest", stolen).await;
+        assert_eq!(code(&stolen), "TASK_LEASE_LOST");
+        let complete = json!({"taskId": task, "workerId": "w1"});
+        let completed = connection.ok("TaskCompleteRequest", complete).await;
+        assert_eq!(completed["applied"], true);
+    }
+}
+
+#[tokio::test]
 async fn a_touch_extends_a_lease_over_a_crash() {
     let mut server = Server::on_disk(&[]);
     let connection = stage(&server, json!({"timeoutMs": 600_000})).await;

@@ -59,7 +59,12 @@ impl Authority {
 
     /// A certificate for this name.
     fn certifies(&self, name: &str) -> Pair {
-        let params = CertificateParams::new(vec![name.to_owned()]).expect("a name");
+        self.certified(name, |_| {})
+    }
+
+    fn certified(&self, name: &str, change: impl FnOnce(&mut CertificateParams)) -> Pair {
+        let mut params = CertificateParams::new(vec![name.to_owned()]).expect("a name");
+        change(&mut params);
         let key = KeyPair::generate().expect("a key");
         let certificate = params.signed_by(&key, &self.issuer).expect("signed");
         Pair {
@@ -309,6 +314,8 @@ async fn new_files_are_used_from_then_on_and_open_connections_stay() {
     files.write("server.key", &files.authority.certifies("localhost").key);
     server.signal("-HUP");
     logged(&server, "the previous ones stay in use").await;
+    // With its cause, after what cannot be used.
+    logged(&server, "the key must belong to the certificate: ").await;
     assert_eq!(shown(server.grpc, &files).await, expected);
     whoami(&connection).await;
 
@@ -322,6 +329,21 @@ async fn new_files_are_used_from_then_on_and_open_connections_stay() {
         .await
         .expect("the new certificate in time");
     whoami(&connection).await;
+}
+
+#[tokio::test]
+async fn an_expired_certificate_is_reported_and_used() {
+    let files = Files::new();
+    let server = files.server();
+    let expired = files.authority.certified("localhost", |params| {
+        params.not_after = rcgen::date_time_ymd(2020, 1, 1);
+    });
+    files.put(&expired);
+    server.signal("-HUP");
+    logged(&server, "the certificate is not valid now").await;
+    drop(server);
+    let log = files.server().logged();
+    assert!(log.contains("the certificate is not valid now"), "{log}");
 }
 
 async fn logged(server: &Server, text: &str) {

@@ -160,7 +160,7 @@ const (
 	CodeTaskNotFound Code = "TASK_NOT_FOUND"
 	// CodeTenantLimitExceeded means: the tenant has reached a limit set by the operator; `properties.limit` names it, `properties.retryAfterMs` says when to retry.
 	CodeTenantLimitExceeded Code = "TENANT_LIMIT_EXCEEDED"
-	// CodeTooManyRequests means: too many requests are in flight or waiting, or their bytes exceed `INTERLOCK_RECEIVING_BYTES`; wait for answers before sending more.
+	// CodeTooManyRequests means: too many requests are in flight or waiting, or their bytes, or those of answers that are not read, exceed `INTERLOCK_RECEIVING_BYTES`; read answers before sending more.
 	CodeTooManyRequests Code = "TOO_MANY_REQUESTS"
 	// CodeTopicNotFound means: the topic does not exist in this namespace, or belongs to another tenant; publish an event to it first.
 	CodeTopicNotFound Code = "TOPIC_NOT_FOUND"
@@ -281,7 +281,7 @@ var codes = map[Code]codeInfo{
 	CodeTaskLeaseLost:                    {meaning: "the worker no longer has the task: its lease has ended, and the task goes to another worker; stop working on it", status: 409, retryable: false},
 	CodeTaskNotFound:                     {meaning: "there is no such task, or it belongs to another tenant", status: 404, retryable: false},
 	CodeTenantLimitExceeded:              {meaning: "the tenant has reached a limit set by the operator; `properties.limit` names it, `properties.retryAfterMs` says when to retry", status: 429, retryable: true},
-	CodeTooManyRequests:                  {meaning: "too many requests are in flight or waiting, or their bytes exceed `INTERLOCK_RECEIVING_BYTES`; wait for answers before sending more", status: 429, retryable: true},
+	CodeTooManyRequests:                  {meaning: "too many requests are in flight or waiting, or their bytes, or those of answers that are not read, exceed `INTERLOCK_RECEIVING_BYTES`; read answers before sending more", status: 429, retryable: true},
 	CodeTopicNotFound:                    {meaning: "the topic does not exist in this namespace, or belongs to another tenant; publish an event to it first", status: 404, retryable: false},
 	CodeTransactionExpired:               {meaning: "the transaction token has expired", status: 410, retryable: false},
 	CodeTransactionNotFound:              {meaning: "the transaction has already ended", status: 404, retryable: false},

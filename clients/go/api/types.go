@@ -2883,7 +2883,7 @@ type ServiceNode struct {
 	BeatAgeMs int64 `json:"beatAgeMs"`
 	// Whether its last heartbeat is recent.
 	Live bool `json:"live"`
-	// How many compute members are connected to it, of all tenants.
+	// How many compute members of the caller's tenant are connected to it.
 	Members int64  `json:"members"`
 	Name    string `json:"name"`
 	Version string `json:"version"`
@@ -4368,8 +4368,8 @@ type WorkflowExplainResponse struct {
 	// The id of the request's event.
 	RequestID string `json:"requestId,omitempty"`
 	// What transactions did, or what one would do.
-	Runs  []WorkflowExplainResponseRun `json:"runs,omitempty"`
-	State string                       `json:"state,omitempty"`
+	Runs  []ExplainedRun `json:"runs,omitempty"`
+	State string         `json:"state,omitempty"`
 	// The ways out of the state.
 	Transitions []Way `json:"transitions,omitempty"`
 	// What the caller should know, although the request was answered.
@@ -4392,6 +4392,41 @@ type ExplainedCriterion struct {
 	Seen string `json:"seen,omitempty"`
 }
 
+// ExplainedRun: What happened in one transaction.
+type ExplainedRun struct {
+	// The state in which it ended.
+	Settled string `json:"settled,omitempty"`
+	// Workflows that are not for the entity.
+	SkippedWorkflows []Guard `json:"skippedWorkflows,omitempty"`
+	// What began a run.
+	Start ExplainedRunStart `json:"start"`
+	Steps []Step            `json:"steps"`
+	// Why it went no further.
+	Stopped string `json:"stopped,omitempty"`
+	// The transition that was requested.
+	Transition string `json:"transition,omitempty"`
+	// The workflow that governs an entity.
+	Workflow *ExplainedRunWorkflow `json:"workflow,omitempty"`
+}
+
+// ExplainedRunStart: What began a run.
+type ExplainedRunStart string
+
+// Values of ExplainedRunStart.
+const (
+	ExplainedRunStartCreate     ExplainedRunStart = "create"
+	ExplainedRunStartUpdate     ExplainedRunStart = "update"
+	ExplainedRunStartTransition ExplainedRunStart = "transition"
+	ExplainedRunStartTimer      ExplainedRunStart = "timer"
+	ExplainedRunStartContinued  ExplainedRunStart = "continued"
+)
+
+// ExplainedRunWorkflow: The workflow that governs an entity.
+type ExplainedRunWorkflow struct {
+	Name string `json:"name"`
+	Why  string `json:"why"`
+}
+
 // Guard: What was decided about a workflow or a transition.
 type Guard struct {
 	Because   string              `json:"because,omitempty"`
@@ -4399,41 +4434,6 @@ type Guard struct {
 	// Null where a member would have to say.
 	Held bool   `json:"held"`
 	Name string `json:"name"`
-}
-
-// WorkflowExplainResponseRun: What happened in one transaction.
-type WorkflowExplainResponseRun struct {
-	// The state in which it ended.
-	Settled string `json:"settled,omitempty"`
-	// Workflows that are not for the entity.
-	SkippedWorkflows []Guard `json:"skippedWorkflows,omitempty"`
-	// What began a run.
-	Start WorkflowExplainResponseRunStart `json:"start"`
-	Steps []Step                          `json:"steps"`
-	// Why it went no further.
-	Stopped string `json:"stopped,omitempty"`
-	// The transition that was requested.
-	Transition string `json:"transition,omitempty"`
-	// The workflow that governs an entity.
-	Workflow *WorkflowExplainResponseRunWorkflow `json:"workflow,omitempty"`
-}
-
-// WorkflowExplainResponseRunStart: What began a run.
-type WorkflowExplainResponseRunStart string
-
-// Values of WorkflowExplainResponseRunStart.
-const (
-	WorkflowExplainResponseRunStartCreate     WorkflowExplainResponseRunStart = "create"
-	WorkflowExplainResponseRunStartUpdate     WorkflowExplainResponseRunStart = "update"
-	WorkflowExplainResponseRunStartTransition WorkflowExplainResponseRunStart = "transition"
-	WorkflowExplainResponseRunStartTimer      WorkflowExplainResponseRunStart = "timer"
-	WorkflowExplainResponseRunStartContinued  WorkflowExplainResponseRunStart = "continued"
-)
-
-// WorkflowExplainResponseRunWorkflow: The workflow that governs an entity.
-type WorkflowExplainResponseRunWorkflow struct {
-	Name string `json:"name"`
-	Why  string `json:"why"`
 }
 
 // Step: What happened in one state.

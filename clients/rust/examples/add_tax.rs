@@ -14,6 +14,7 @@ async fn add_tax(call: Call) -> HandlerResult<Value> {
 
 #[tokio::main]
 async fn main() -> interlock_client::Result<()> {
+    tracing_subscriber::fmt().init();
     let member = Member::new(target()).tag("billing");
     member.processor("add-tax", add_tax).run().await
 }

@@ -141,6 +141,15 @@ impl ConnectOptions {
         if let Some(problem) = self.problem {
             return Err(Error::new(Code::InvalidOptions, problem));
         }
+        // Otherwise the scheme would become the name of the host, which nobody finds.
+        if self.target.contains("://") {
+            let message = format!(
+                "`{}` is a URL; the target is host:port of the gRPC port, such as localhost:9090, and \
+                 TLS is enabled by `tls`",
+                self.target
+            );
+            return Err(Error::new(Code::InvalidOptions, message));
+        }
         let invalid = |source: tonic::transport::Error| {
             let message = format!("cannot connect to `{}`", self.target);
             Error::caused(Code::InvalidOptions, message, source)

@@ -94,6 +94,12 @@ export class Connection implements Asker {
       receive: () => undefined,
     },
   ) {
+    if (/^https?:\/\//.test(target)) {
+      const reason =
+        `${target} is a URL; the target is host:port of the gRPC port, such as localhost:9090, ` +
+        "and TLS is enabled by `tls`";
+      throw errorOf(reason, { code: "INVALID_OPTIONS" });
+    }
     this.logger = options.logger ?? stderrLogger;
     this.tokens = options.token === undefined ? undefined : tokenSource(options.token);
     this.connectTimeoutMs = options.connectTimeoutMs ?? 10_000;

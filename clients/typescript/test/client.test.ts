@@ -8,7 +8,9 @@ import {
   Client,
   ConnectionLostError,
   clientCredentials,
+  InvalidOptionsError,
   JsonNumber,
+  Member,
   NotFoundError,
   silentLogger,
   type TokenSource,
@@ -354,6 +356,13 @@ describe("credentials", () => {
     assert.equal((await client.model.list()).length, 1);
     await Promise.all([client.close(), admin.close()]);
   });
+});
+
+it("a URL is no target", () => {
+  for (const url of ["http://localhost:9090", "https://example.com"]) {
+    assert.throws(() => new Client(url), InvalidOptionsError);
+    assert.throws(() => new Member(url), { code: "INVALID_OPTIONS", reason: /host:port/ });
+  }
 });
 
 function signingKey(): string {

@@ -21,6 +21,10 @@ static EPOCH: LazyLock<Instant> = LazyLock::new(Instant::now);
 /// What an HTTP/2 client sends before anything else (RFC 9113 §3.4).
 const PREFACE: usize = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".len();
 
+/// How many calls of unknown callers a connection may have open: one watches the health of a
+/// server, or reads its descriptors, once.
+pub(in crate::app) const UNKNOWN_MAX: usize = 8;
+
 /// None, where an instant is expected: the epoch begins at 1.
 const NONE: u64 = 0;
 
@@ -37,7 +41,10 @@ pub(in crate::app) enum Head {
 #[derive(Debug)]
 pub(in crate::app) struct Activity {
     head: Head,
+    /// How many requests are open, without those of unknown callers.
     open: AtomicUsize,
+    /// How many calls of unknown callers are open.
+    unknown: AtomicUsize,
     /// Since when no request has been open.
     idle_since: AtomicU64,
     /// Since when a head has been half received, if one is.
@@ -62,7 +69,10 @@ pub(super) enum Order {
 
 /// A request that is open until this is dropped.
 #[derive(Debug)]
-pub(super) struct Open(Arc<Activity>);
+pub(in crate::app) struct Open {
+    activity: Arc<Activity>,
+    is_of_unknown: bool,
+}
 
 /// Whether a connection has exceeded a time limit.
 #[derive(Debug, Clone, Copy)]
@@ -77,6 +87,7 @@ impl Activity {
         Arc::new(Self {
             head,
             open: AtomicUsize::new(0),
+            unknown: AtomicUsize::new(0),
             idle_since: AtomicU64::new(now),
             head_since: AtomicU64::new(match head {
                 Head::OfEachRequest => NONE,
@@ -94,7 +105,19 @@ impl Activity {
         self.open.fetch_add(1, Ordering::Relaxed);
         self.head_since.store(NONE, Ordering::Relaxed);
         self.requests.fetch_add(1, Ordering::Relaxed);
-        Open(Arc::clone(self))
+        Open {
+            activity: Arc::clone(self),
+            is_of_unknown: false,
+        }
+    }
+
+    /// A request has ended, or counts no longer.
+    fn ended(&self) {
+        if self.open.load(Ordering::Relaxed) == 1 {
+            let now = stamp(Instant::now());
+            self.idle_since.store(now, Ordering::Relaxed);
+        }
+        self.open.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Bytes have been received.
@@ -189,13 +212,24 @@ impl Order {
     }
 }
 
+impl Open {
+    /// Makes this the call of an unknown caller. Its connection counts as idle while it has no
+    /// other request, so that nobody can keep places without a token. False if there are too many.
+    pub(in crate::app) fn count_as_unknown(&mut self) -> bool {
+        self.is_of_unknown = true;
+        let before = self.activity.unknown.fetch_add(1, Ordering::Relaxed);
+        self.activity.ended();
+        before < UNKNOWN_MAX
+    }
+}
+
 impl Drop for Open {
     fn drop(&mut self) {
-        if self.0.open.load(Ordering::Relaxed) == 1 {
-            let now = stamp(Instant::now());
-            self.0.idle_since.store(now, Ordering::Relaxed);
+        if self.is_of_unknown {
+            self.activity.unknown.fetch_sub(1, Ordering::Relaxed);
+        } else {
+            self.activity.ended();
         }
-        self.0.open.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

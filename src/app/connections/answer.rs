@@ -18,6 +18,7 @@ use pin_project_lite::pin_project;
 use tokio::time::{Sleep, sleep};
 
 use super::activity::Open;
+use crate::operation::Unread;
 use crate::telemetry::measure::Closed;
 
 /// The maximum size of a piece: what must be read before the time limit starts again.
@@ -39,15 +40,18 @@ pub(super) struct Answer<B> {
     rest: Bytes,
     pieces: u64,
     _open: Open,
+    /// What it counts while it is not read.
+    _unread: Unread,
 }
 
 impl<B> Answer<B> {
-    pub(super) const fn new(body: B, open: Open) -> Self {
+    pub(super) const fn new(body: B, open: Open, unread: Unread) -> Self {
         Self {
             body,
             rest: Bytes::new(),
             pieces: NONE,
             _open: open,
+            _unread: unread,
         }
     }
 

@@ -12,7 +12,7 @@ mod resources;
 mod settings;
 mod socket;
 
-use std::{convert::Infallible, net::IpAddr, pin::pin, time::Duration};
+use std::{convert::Infallible, net::IpAddr, pin::pin, sync::Arc, time::Duration};
 
 use http::{Request, Response};
 use http_body::Body;
@@ -30,11 +30,12 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::debug;
 
 use super::incoming::Incoming;
+use crate::operation::Hold;
 use crate::telemetry::measure::Closed;
 
 pub use settings::{Connections, Times};
 
-pub(super) use activity::Head;
+pub(super) use activity::{Head, Open, UNKNOWN_MAX};
 pub(super) use received::{Received, Within};
 pub(super) use registry::{Caps, ConnectionSlot, Registry};
 pub(super) use resources::{file_limit, memory_limit};
@@ -47,8 +48,9 @@ use socket::Tracked;
 /// How long a connection may take to close gracefully.
 const GOODBYE: Duration = Duration::from_secs(1);
 
-/// The largest head of an HTTP/1.1 request, in bytes; also what one read takes at most.
-const HEAD_MAX: usize = 128 << 10;
+/// The largest head of an HTTP/1.1 request, in bytes; also what one read takes at most. Heads are in
+/// no budget, so this is what each connection of an unknown client takes.
+const HEAD_MAX: usize = 32 << 10;
 
 /// How often a silent HTTP/2 connection is pinged, and how long the answer may take. Streams that
 /// are not members' are watched this way (`stream.md` §2).
@@ -77,7 +79,7 @@ pub(super) async fn serve<S, F, B>(
     stop: CancellationToken,
     service: S,
 ) where
-    S: Fn(Request<hyper::body::Incoming>, IpAddr) -> F + Clone + Send + Sync + 'static,
+    S: Fn(Request<hyper::body::Incoming>, IpAddr, &mut Open) -> F + Clone + Send + Sync + 'static,
     F: Future<Output = Response<B>> + Send + 'static,
     B: Body<Data = Bytes> + Unpin + Send + 'static,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>> + Send,
@@ -88,11 +90,12 @@ pub(super) async fn serve<S, F, B>(
         let socket = TokioIo::new(Tracked::new(socket, activity.clone(), times.write));
         let service = service.clone();
         let service = service_fn(move |request| {
-            let request_open = activity.begin();
-            let answered = service(request, address);
+            let mut request_open = activity.begin();
+            let answered = service(request, address, &mut request_open);
             async move {
-                let response = answered.await;
-                Ok::<_, Infallible>(response.map(|body| Answer::new(body, request_open)))
+                let mut response = answered.await;
+                let unread = response.extensions_mut().remove::<Arc<Hold>>();
+                Ok::<_, Infallible>(response.map(|body| Answer::new(body, request_open, unread)))
             }
         });
         match speaks {

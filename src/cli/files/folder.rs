@@ -70,8 +70,14 @@ impl Error {
 
 impl Folder {
     /// Opens a folder, which is made if it is not there.
-    pub(super) fn open(root: PathBuf) -> Result<Self, Error> {
+    pub(super) fn make(root: PathBuf) -> Result<Self, Error> {
         fs::create_dir_all(&root).map_err(unusable(&root))?;
+        Self::open(root)
+    }
+
+    /// Opens a folder that is there.
+    pub(super) fn open(root: PathBuf) -> Result<Self, Error> {
+        fs::read_dir(&root).map_err(unusable(&root))?;
         let notes = root.join(NOTES);
         let notes = match fs::read(&notes) {
             Ok(text) => serde_json::from_slice(&text).map_err(|_| Error::Notes(notes))?,

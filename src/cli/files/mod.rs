@@ -117,7 +117,7 @@ async fn list(service: Service<'_>, prefix: &str) -> Result<(), Error> {
 }
 
 async fn pull(service: Service<'_>, dir: PathBuf) -> Result<(), Error> {
-    let mut folder = Folder::open(dir)?;
+    let mut folder = Folder::make(dir)?;
     let mut there = Vec::new();
     let (mut copied, mut refused) = (0_usize, 0_usize);
     for item in files(&service, "/").await? {

@@ -21,6 +21,11 @@ use crate::program::Answer;
 /// How often a task is delivered again because of conflicts.
 const CONFLICTS_MAX: u32 = 10;
 
+/// The pause before a task is delivered again whose writes were lost, and how often it is doubled:
+/// the storage may not take them then either.
+const LOST_PAUSE: Duration = Duration::from_secs(1);
+const LOST_DOUBLINGS: u32 = 5;
+
 /// The code of a task that no member or worker can do.
 pub const NO_MEMBER: &str = "NO_COMPUTE_MEMBER_FOR_TAG";
 
@@ -139,16 +144,20 @@ impl Pool {
 
     /// Delivers a task again after its pause.
     fn pause(&mut self, desk: &mut Desk, id: &Arc<str>, counted: u32) {
+        let spec = self.tasks.get(id).and_then(|held| held.spec.as_ref());
+        let delay = spec.map_or(Duration::ZERO, |spec| {
+            let times = 1_u32.checked_shl(counted.saturating_sub(1));
+            spec.retry_delay.saturating_mul(times.unwrap_or(u32::MAX))
+        });
+        self.pause_for(desk, id, delay.min(YEAR));
+    }
+
+    fn pause_for(&mut self, desk: &mut Desk, id: &Arc<str>, delay: Duration) {
         self.discard(desk, id);
         let Some(held) = self.tasks.get_mut(id) else {
             return;
         };
         held.phase = Phase::Paused;
-        let delay = held.spec.as_ref().map_or(Duration::ZERO, |spec| {
-            let times = 1_u32.checked_shl(counted.saturating_sub(1));
-            spec.retry_delay.saturating_mul(times.unwrap_or(u32::MAX))
-        });
-        let delay = delay.min(YEAR);
         if delay.is_zero() {
             self.keep(desk, id, None);
             self.set_timer(desk, id, None);
@@ -377,7 +386,7 @@ impl Pool {
             (None, None) => self.place(desk, id),
             (Some(Reported::Conflict), _) => {
                 held.conflicts += 1;
-                let gives_up = held.conflicts > CONFLICTS_MAX;
+                let gives_up = held.conflicts - held.lost > CONFLICTS_MAX;
                 self.take_back(id);
                 if gives_up {
                     let message = "the writes of the task conflicted with others too often";
@@ -385,6 +394,13 @@ impl Pool {
                 } else {
                     self.place(desk, id);
                 }
+            }
+            (Some(Reported::Lost), _) => {
+                held.conflicts += 1;
+                held.lost += 1;
+                let doubled = LOST_PAUSE * (1 << (held.lost - 1).min(LOST_DOUBLINGS));
+                self.take_back(id);
+                self.pause_for(desk, id, doubled);
             }
             (Some(reported), _) => {
                 if reported == Reported::Applied

@@ -38,8 +38,11 @@ pub(super) struct Held {
     pub(super) number: u64,
     /// How many deliveries were made.
     pub(super) attempt: u32,
-    /// How many of them ended in a conflict.
+    /// How many of them do not count as retries: they ended in a conflict, or their writes were
+    /// lost.
     pub(super) conflicts: u32,
+    /// Of how many of those the writes were lost.
+    pub(super) lost: u32,
     /// How long it has waited for a taker, and since when it does so now.
     pub(super) waited: Duration,
     pub(super) waits_since: Option<Instant>,
@@ -172,6 +175,7 @@ impl Held {
             number,
             attempt: used.attempt,
             conflicts: used.conflicts,
+            lost: used.lost,
             waited: used.waited(),
             waits_since: None,
             was_lost: false,

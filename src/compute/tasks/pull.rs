@@ -319,9 +319,9 @@ impl Channels {
         };
         match reported.map_err(Refused::Failed)? {
             Reported::Unknown => Err(Refused::NoTask),
-            reported @ (Reported::Applied | Reported::Late | Reported::Conflict) => Ok(Ended {
+            reported => Ok(Ended {
                 applied: reported == Reported::Applied,
-                will_retry: reported == Reported::Conflict,
+                will_retry: reported.is_repeated(),
             }),
         }
     }

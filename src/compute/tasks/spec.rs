@@ -113,6 +113,16 @@ pub enum Reported {
     Unknown,
     /// The commit met a conflict; the task is to be delivered again.
     Conflict,
+    /// What was written with it was lost, since the storage did not take it; the task is to be
+    /// delivered again.
+    Lost,
+}
+
+impl Reported {
+    /// Whether the task is to be delivered again.
+    pub fn is_repeated(self) -> bool {
+        matches!(self, Self::Conflict | Self::Lost)
+    }
 }
 
 /// What is known of a task that no channel holds.

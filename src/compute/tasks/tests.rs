@@ -649,6 +649,34 @@ async fn a_conflict_delivers_again_at_once_ten_times() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_task_whose_writes_are_lost_is_delivered_again_after_growing_pauses() {
+    let bench = Bench::new();
+    let mut member = bench.member(does(&["a"]));
+    let lost = (0..20).map(|_| Ok(Reported::Lost));
+    bench.store.answers.lock().extend(lost);
+    bench.channels.send(TaskSpec {
+        retries_max: 0,
+        ..task("1")
+    });
+    let mut pauses = Vec::new();
+    let mut before = Instant::now();
+    for attempt in 1..=21 {
+        let delivery = member.task().await;
+        assert_eq!(delivery.attempt, attempt);
+        pauses.push(before.elapsed().as_secs());
+        before = Instant::now();
+        member.done(&delivery);
+    }
+    assert_eq!(pauses[..8], [0, 1, 2, 4, 8, 16, 32, 32]);
+    let ends = bench.ends(21).await;
+    let Answer::Outcome { outcome, .. } = &ends[20].2 else {
+        panic!("{ends:?}")
+    };
+    assert_eq!(&**outcome, "success");
+    assert!(member.has_none());
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_end_that_cannot_be_stored_is_reported_again() {
     let bench = Bench::new();
     let mut member = bench.member(does(&["a"]));
@@ -844,6 +872,7 @@ async fn a_task_continues_with_what_it_has_used_up() {
     let used = Used {
         attempt: 3,
         conflicts: 1,
+        lost: 0,
         waited: 0,
         not_before: Some(10_000_000),
     };

@@ -433,7 +433,13 @@ fn updating(
             }
         }
         (Some(place), Dialect::Sqlite) => {
-            statement.sql(" WHERE rowid = ").value(place);
+            if members
+                .keys()
+                .any(|name| name.eq_ignore_ascii_case("_rowid_"))
+            {
+                return Err("the column `_rowid_` hides the places of the rows".to_owned());
+            }
+            statement.sql(" WHERE _rowid_ = ").value(place);
         }
         _ if count > 1 => {
             return Err("values can be computed for one row only; `where` selects more".to_owned());

@@ -373,7 +373,8 @@ fn locked(table: &str, filter: &ObjectMembers<'_>, dialect: Dialect) -> Result<S
     let mut select = Statement::new(dialect);
     select.kind = Kind::Rows;
     select.sql(match dialect {
-        Dialect::Sqlite => "SELECT rowid AS `$row`, * FROM ",
+        // A column that is called `rowid` would hide the place of that name.
+        Dialect::Sqlite => "SELECT _rowid_ AS `$row`, * FROM ",
         Dialect::Postgres => "SELECT ctid AS \"$row\", tableoid AS \"$table\", * FROM ",
         Dialect::Mysql => "SELECT * FROM ",
     });

@@ -93,13 +93,14 @@ impl Link {
             append_placeholder(text, place, value, &types[place]);
         });
         let text = match statement.kind {
-            // What is larger than a result may be is not sent.
+            // What is larger than a result may be is not sent. `.*` has an alias mean the row, also
+            // where a column has the same name.
             Kind::Rows => format!(
                 "SELECT CASE WHEN octet_length(r) <= {RESULT_BYTES_MAX} THEN r END \
-                 FROM (SELECT row_to_json(q)::text AS r FROM ({inner}\n) q OFFSET 0) rows"
+                 FROM (SELECT row_to_json(q.*)::text AS r FROM ({inner}\n) q OFFSET 0) rows"
             ),
             Kind::Written => format!(
-                "WITH w AS ({inner}), first AS (SELECT row_to_json(w)::text AS r FROM w LIMIT 1) \
+                "WITH w AS ({inner}), first AS (SELECT row_to_json(w.*)::text AS r FROM w LIMIT 1) \
                  SELECT (SELECT r FROM first WHERE octet_length(r) <= {RESULT_BYTES_MAX}), \
                  (SELECT count(*) FROM w)"
             ),

@@ -31,7 +31,7 @@ pub const RULES: [Rule; 30] = [
     warning("E108", "a key has no meaning there"),
     error(
         "E109",
-        "a value is of the wrong kind, out of range or not one of the known words, or a key is given twice (in one or in both spellings); also a name or version over 256 bytes, more than 64 search attributes, a reserved name and another namespace than the caller's",
+        "a value is of the wrong kind, out of range or not one of the known words, or a key is given twice (in one or in both spellings); also a name or version over 256 bytes or with control characters, more than 64 search attributes, a reserved name and another namespace than the caller's",
     ),
     error(
         "E201",

@@ -178,9 +178,12 @@ fn read_name(fields: &mut Fields<'_>, findings: &mut Findings) -> Option<Name> {
             name.len()
         );
         findings.error("E109", &at, message);
-    } else if name == MANAGER {
-        let message = format!("the name {MANAGER} is reserved; choose another");
+    } else if [MANAGER, ".", ".."].contains(&name) {
+        // Clients leave dots out of paths.
+        let message = format!("the name {name} is reserved; choose another");
         findings.error("E109", &at, message);
+    } else if name.contains(char::is_control) {
+        findings.error("E109", &at, "the name has control characters");
     }
     Some(name.into())
 }
@@ -233,6 +236,8 @@ fn read_version(fields: &mut Fields<'_>, findings: &mut Findings) -> Option<Box<
             version.len()
         );
         findings.error("E109", &at, message);
+    } else if version.contains(char::is_control) {
+        findings.error("E109", &at, "the version has control characters");
     }
     Some(version.into())
 }

@@ -19,6 +19,11 @@ struct Reading<'a, 'r> {
 
 pub(super) fn saga(block: &Block, kinds: &Kinds<'_>, report: &mut Report) -> Option<Saga> {
     let name = label(block, report);
+    if matches!(name, Some("." | "..")) {
+        // Clients leave dots out of paths.
+        let message = format!("{block} has a reserved name; choose another");
+        report.error("S103", block.place, message);
+    }
     let mut fields = Fields::of(block);
     let timeout = fields.duration("timeout", report);
     let from = fields.block("from", report);

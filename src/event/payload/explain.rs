@@ -112,7 +112,6 @@ pub enum ExplainedCriterion {
 /// What happened in one transaction.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(rename = "Run")]
 pub struct ExplainedRun {
     start: Start,
     /// The transition that was requested.

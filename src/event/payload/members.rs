@@ -56,11 +56,11 @@ pub struct Member {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub namespace: Option<Arc<str>>,
     /// The actions that it announced.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub actions: Vec<Arc<str>>,
     /// How many tasks it takes at a time, as it announced it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_concurrency: Option<u32>,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<Box<str>, Box<str>>,
 }

@@ -38,7 +38,7 @@ pub struct Node {
     pub version: Arc<str>,
     /// Whether its last heartbeat is recent.
     pub live: bool,
-    /// How many compute members are connected to it, of all tenants.
+    /// How many compute members of the caller's tenant are connected to it.
     pub members: usize,
     /// How long ago its last heartbeat was, in milliseconds.
     pub beat_age_ms: u64,

@@ -263,7 +263,7 @@ pub struct Run {
     /// Of a saga that was undone: whether every compensation succeeded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compensated: Option<bool>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub compensation_errors: Vec<CompensationFault>,
     /// What the endpoints of sagas say beside that.
     #[serde(skip)]

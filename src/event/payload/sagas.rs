@@ -21,7 +21,7 @@ pub struct Ended {
     pub steps: IndexMap<String, Box<RawValue>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub compensation_errors: Vec<CompensationError>,
 }
 
@@ -74,7 +74,7 @@ pub struct Instance {
     pub step_expires_at: Option<AsText<Timestamp>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub compensation_errors: Vec<CompensationError>,
     pub created_at: AsText<Timestamp>,
     pub updated_at: AsText<Timestamp>,

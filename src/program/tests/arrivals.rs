@@ -407,3 +407,35 @@ fn the_task_that_is_out_is_known_after_a_crash() {
     driven.act(Do::Answer("pending", "{}")).expect("accepted");
     assert_eq!(driven.run.outstanding(), None);
 }
+
+#[test]
+fn what_is_enough_for_one_commit_is_committed_before_the_next_step_and_is_no_wait() {
+    let document = flow(
+        "{run: \"@entity/get\", input: {entityId: a}, transitions: {success: again}}",
+        "steps: {again: {run: \"@entity/get\", input: {entityId: a}, transitions: {success: again}}}",
+    );
+    let done = EntityAnswer::Done {
+        output: "{}".into(),
+    };
+    let of = |is_full| {
+        let mut driven = Driven::new(&document, "{}");
+        driven.is_full = is_full;
+        driven.entity.extend(vec![done.clone(); 256]);
+        driven.arrive(Arrival::Start).expect("starts");
+        driven
+    };
+    let together = of(false);
+    let mut parted = of(true);
+    for asked in 0..=256 {
+        assert_eq!(parted.asked.len(), asked, "one with each turn");
+        assert_eq!(parted.run.due(), Some(parted.now), "at once");
+        parted.act(Do::After(0)).expect("goes on");
+    }
+    for driven in [together, parted] {
+        let events = driven.events();
+        let completed = |event: &&String| event.starts_with("step_completed");
+        assert_eq!(events.iter().filter(completed).count(), 256);
+        let last = events.last().map(String::as_str);
+        assert_eq!(last, Some("workflow_failed max step limit reached"));
+    }
+}

@@ -31,6 +31,7 @@ pub(super) struct Driven {
     pub(super) now: Timestamp,
     pub(super) limits: Limits,
     pub(super) is_apart: bool,
+    pub(super) is_full: bool,
     pub(super) history: Vec<HistoryEvent>,
     /// All so far.
     pub(super) effects: Vec<Effect>,
@@ -70,6 +71,7 @@ impl Driven {
             now,
             limits: Limits::default(),
             is_apart: false,
+            is_full: false,
             history: vec![event],
             effects: Vec::new(),
             disabled: Vec::new(),
@@ -97,6 +99,7 @@ impl Driven {
                 chance: 0,
                 limits: self.limits,
                 is_apart: self.is_apart,
+                is_full: self.is_full,
             };
             let turn = run.advance(next, &world)?;
             let taken = *first.get_or_insert(turn.taken);
@@ -230,6 +233,7 @@ impl Driven {
                 run: "wfrun-2".into(),
                 status,
                 output: output.map(Into::into),
+                error: None,
             },
             Do::Moved => Arrival::EntityMoved,
         };

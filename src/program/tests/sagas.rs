@@ -593,3 +593,17 @@ fn a_value_that_cannot_be_computed_fails_its_step_and_is_null_in_callbacks() {
         Some(r#"on_failure mail {"operation":"send","payload":{"x":null}}"#)
     );
 }
+
+#[test]
+fn a_saga_commits_what_is_enough_for_one_commit_and_goes_on_at_once() {
+    let insert = || step(Some(call("entity", "INSERT", &[])), None);
+    let mut driven = saga(vec![("one", insert()), ("two", insert())], |_| {});
+    driven.is_full = true;
+    driven.arrive(Arrival::Start).expect("starts");
+    for asked in [0, 2] {
+        assert_eq!(driven.asked.len(), asked, "one step with each turn");
+        assert_eq!(driven.run.due(), Some(driven.now), "at once");
+        driven.act(Do::After(0)).expect("goes on");
+    }
+    assert_eq!(driven.run.status, Status::Completed);
+}

@@ -172,6 +172,7 @@ impl Simulated {
                     chance: self.chance.number(),
                     limits: Limits::default(),
                     is_apart: false,
+                    is_full: self.chance.one_in(8),
                 };
                 let turn = run.advance(next, &world)?;
                 taken.get_or_insert(turn.taken);
@@ -428,6 +429,7 @@ impl Simulated {
                 run,
                 status,
                 output: Some("{\"child\":1}".into()),
+                error: None,
             })
             .expect("taken");
         } else {

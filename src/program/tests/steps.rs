@@ -136,6 +136,16 @@ fn a_run_that_a_failed_step_ends_says_why() {
         let said = error.map(|error| (error.code.as_deref(), &*error.message));
         assert_eq!(said, expected, "{outcome} {output}");
     }
+    let polled = step(
+        "timeout: flo.Failed",
+        ", poll: {maxAttempts: 1, initialDelayMs: 5}",
+    );
+    let mut driven = Driven::new(&polled, "{}");
+    let pending = Do::Answer("pending", "{}");
+    driven.play(&[pending, Do::After(5), pending]);
+    let error = driven.run.error.map(|error| error.message);
+    let expected = "step start: still pending after the last poll";
+    assert_eq!(error.as_deref(), Some(expected));
 }
 
 #[test]

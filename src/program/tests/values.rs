@@ -195,6 +195,14 @@ fn a_child_runs_with_the_mapped_input_and_its_end_is_the_outcome() {
         assert_eq!(driven.events()[..2], started);
         assert_eq!(driven.events()[2], format!("child_completed {outcome}"));
         assert_eq!(driven.run.status, ended);
+        let error = driven.run.error.as_ref().map(|error| &*error.message);
+        let expected = match status {
+            Status::Cancelled => Some("step start: child wfrun-2 was cancelled"),
+            Status::TimedOut => Some("step start: child wfrun-2 timed out"),
+            Status::Failed => Some("step start: child wfrun-2 failed"),
+            Status::Completed | Status::Pending | Status::Running | Status::Waiting => None,
+        };
+        assert_eq!(error, expected);
         if ended == Status::Completed {
             assert_eq!(driven.output().as_deref(), Some(output.unwrap_or("{}")));
         }

@@ -80,6 +80,18 @@ async function content({ name, parts, query }) {
 // What names an element in the eyes of a person, so that the same one has the focus again.
 const nameOf = (element) => element.dataset.key ?? element.getAttribute("href") ?? element.textContent;
 
+// Moves forms to where an equal one is: what was typed in them stays.
+function keepForms(from, to) {
+  const known = [...(from.querySelectorAll?.("form") ?? [])];
+  for (const form of to.querySelectorAll?.("form") ?? []) {
+    const at = known.findIndex((other) => other.isEqualNode(form));
+    if (at < 0) continue;
+    const [kept] = known.splice(at, 1);
+    renew(kept, form);
+    form.replaceWith(kept);
+  }
+}
+
 // Replaces the parts of the view that changed: the others keep where they are scrolled to, and what was
 // typed. Of another view nothing is kept.
 function replace(next, isSame) {
@@ -87,19 +99,28 @@ function replace(next, isSame) {
   for (const part of next.querySelectorAll("details")) part.open = opened.has(part.dataset.key);
   const reached = () => [...view.querySelectorAll("a, button, summary")];
   const focused = view.contains(document.activeElement) ? nameOf(document.activeElement) : undefined;
+  const active = document.activeElement;
   const [before, after] = [[...view.childNodes], [...next.childNodes]];
   if (isSame && before.length === after.length) {
     after.forEach((part, at) => {
       if (part.isEqualNode(before[at])) renew(before[at], part);
-      else before[at].replaceWith(part);
+      else {
+        keepForms(before[at], part);
+        before[at].replaceWith(part);
+      }
     });
-  } else view.replaceChildren(...after);
+  } else {
+    if (isSame) keepForms(view, next);
+    view.replaceChildren(...next.childNodes);
+  }
+  // What was moved has lost it.
+  if (isSame && active !== document.activeElement && view.contains(active)) active.focus({ preventScroll: true });
   if (isSame && focused && !view.contains(document.activeElement))
     reached().find((part) => nameOf(part) === focused)?.focus({ preventScroll: true });
 }
 
-// Shows the view; again, if a person does not need it as it is.
-async function show({ isAgain = false } = {}) {
+// Shows the view; again, if a person does not need it as it is, or has seen that it is not so any more.
+async function show({ isAgain = false, isOutdated = false } = {}) {
   const number = ++latest;
   const at = place();
   const what = JSON.stringify([at, namespace.get()]);
@@ -118,7 +139,7 @@ async function show({ isAgain = false } = {}) {
     if (needsLogin) document.getElementById("caller").replaceChildren();
   }
   if (number !== latest) return;
-  const isKept = !parts || (isAgain && isBusy());
+  const isKept = !parts || (isAgain && !isOutdated && isBusy());
   // The form to log in needs no other look, and keeps the reason that it gives.
   if (isKept || !needsLogin) timer = setTimeout(refresh, Math.max(REFRESH_MS, REFRESH_TIMES * (performance.now() - begun)));
   if (isKept) return;
@@ -165,6 +186,7 @@ addEventListener("hashchange", () => {
   show();
 });
 addEventListener("interlock-changed", () => show());
+addEventListener("interlock-refused", () => show({ isAgain: true, isOutdated: true }));
 
 function refresh() {
   if (isBusy()) timer = setTimeout(refresh, REFRESH_MS);

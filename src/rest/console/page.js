@@ -24,7 +24,8 @@ export function notice(text) {
 let isActing = false;
 
 // Asks first, if there is a question, then does it, says how it ended, and shows the view again;
-// what was typed stays if it failed. A second click meanwhile does nothing. Whether it was done.
+// what was typed stays if it failed and there is still such a form. A second click meanwhile does
+// nothing. Whether it was done.
 export async function act(question, does) {
   if (isActing || (question && !confirm(question))) return false;
   isActing = true;
@@ -35,6 +36,8 @@ export async function act(question, does) {
     return true;
   } catch (error) {
     notice(error.message);
+    // Others may have changed what is shown. Without a login nothing could be read.
+    if (!error.needsLogin) dispatchEvent(new Event("interlock-refused"));
     return false;
   } finally {
     isActing = false;

@@ -168,7 +168,9 @@ pub(in crate::rest) const LIST: Description = Description {
 };
 
 pub(in crate::rest) const DELETE_ALL: Description = Description {
-    text: "All of them, or those that match the condition in the body.",
+    text: "All of them, or those that match the condition in the body; with `pointInTime`, of those \
+           that existed then. In the profile `cyoda-0.8`, a deletion of all ignores `pointInTime` \
+           and returns no ids.",
     parts: &[("first", ENTITY_NAME), ("second", MODEL_VERSION)],
     parameters: &[
         POINT_IN_TIME,

@@ -59,7 +59,7 @@ pub(in crate::rest) const SCHEMA: Description = Description {
     text: "Its member `x-interlock` names the answers of a request, the requests of an answer, and the \
            REST routes. `interlock events --schema` prints the same.",
     parts: &[("type", TYPE_NAME)],
-    codes: &[&[Code::NotFound]],
+    codes: &[&[Code::BadRequest, Code::NotFound]],
     ..Description::new(
         Tag::Events,
         "getEventSchema",

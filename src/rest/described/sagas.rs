@@ -26,7 +26,7 @@ pub(in crate::rest) const SIGNAL: Description = Description {
     text: "The body, if there is one, is what the steps after the wait read as `input.signal`. A run that has ended is a bad \
            request here (`RUN_FINISHED`).",
     body: Body::OptionalJson(|_| json_schema!({"type": "object"})),
-    codes: &[&[Code::RunNotFound, Code::SignalNotAwaited]],
+    codes: &[&[Code::RunFinished, Code::RunNotFound, Code::SignalNotAwaited]],
     ..Description::new(
         Tag::Runs,
         "signalSaga",
@@ -38,6 +38,6 @@ pub(in crate::rest) const SIGNAL: Description = Description {
 pub(in crate::rest) const CANCEL: Description = Description {
     text: "What has been done is undone; the answer comes when that is over, or after \
            `INTERLOCK_RUNS_SYNC_TIMEOUT`. A run that has ended is a bad request here (`RUN_FINISHED`).",
-    codes: &[&[Code::RunNotFound]],
+    codes: &[&[Code::RunFinished, Code::RunNotFound]],
     ..Description::new(Tag::Runs, "cancelSaga", "Cancel a saga", of::<Cancelled>)
 };

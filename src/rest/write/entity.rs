@@ -186,17 +186,15 @@ pub(in crate::rest) fn delete_all(parts: &Parts, id: &str) -> Written {
     let verbose = parts
         .query_as::<bool>("verbose", "true or false")?
         .unwrap_or(false);
-    // An empty body deletes all, at whatever time they were made (`rest.md` §3.7), and their ids
-    // are never returned (§3.1 there).
+    let object = optional(object.truth("verbose", verbose), "pointInTime", then);
+    // An empty body deletes all (`rest.md` §3.7).
     if parts.text()?.trim().is_empty() {
         return Ok(object.finish());
     }
-    let object = object.truth("verbose", verbose);
     let condition = parts
         .json()
         .map_err(|failure| Failure::new(Code::InvalidCondition, failure.message()))?;
-    let object = object.raw("condition", condition.get());
-    Ok(optional(object, "pointInTime", then).finish())
+    Ok(object.raw("condition", condition.get()).finish())
 }
 
 pub(in crate::rest) fn update(parts: &Parts, id: &str) -> Written {

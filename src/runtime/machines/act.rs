@@ -93,6 +93,7 @@ impl Runtime {
             idempotency_key: &action.key,
             timeout: self.0.settings.limits.time,
             cancel: &by.cancel,
+            given_up: &by.cancel,
             compute: &compute,
         };
         self.0.calls.connectors().call(call).await

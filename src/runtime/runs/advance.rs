@@ -1,6 +1,6 @@
 //! Advances: what an arrival makes of a run, and of the runs above and below it, in one unit.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use super::{
     CONFLICTS_APART, ReadRun, State, not_found,
@@ -21,6 +21,16 @@ use crate::storage::{RunName, RunSignal};
 
 /// The most bytes of values that a turn may read on the calling thread.
 const AT_ONCE_MAX: usize = 64 << 10;
+
+/// After how many bytes of history and of writes an advance is committed before the next step. The
+/// slots of tasks in flight limit how many runs hold as much.
+const UNCOMMITTED_MAX: usize = 256 << 10;
+
+/// The same of values that were loaded for paths: the next commit begins without them.
+const LOADED_MAX: usize = 1 << 20;
+
+/// After how long an advance is committed before the next step, so that its slot is left to others.
+const ADVANCE_MAX: Duration = Duration::from_secs(1);
 
 /// What became of an arrival.
 #[derive(Debug)]
@@ -92,6 +102,8 @@ pub(super) struct Advancing<'a> {
     pub(super) depth: u32,
     /// What is known of its history and not committed.
     pub(super) uncommitted: Vec<HistoryEvent>,
+    /// How many bytes the unit held before what has arrived.
+    pub(super) held_before: usize,
     pub(super) program: Arc<Program>,
     pub(super) now: Timestamp,
     pub(super) permits: Vec<PermitTaken>,
@@ -107,6 +119,7 @@ impl Runtime {
         advance: Advance,
     ) -> Result<Arrived, Failure> {
         let (conflicts, mut read) = (session.conflicts(), advance.read);
+        let held_before = session.unit()?.bytes();
         let mut arrived = Arrived::default();
         let mut queue = VecDeque::from([(advance.run, advance.arrival)]);
         let mut is_first = true;
@@ -147,6 +160,7 @@ impl Runtime {
                 attempt: if is_first { advance.attempt } else { 0 },
                 depth: begun.run.depth,
                 uncommitted: Vec::new(),
+                held_before,
                 program,
                 now: self.0.clock.now(),
                 permits: Vec::new(),
@@ -229,7 +243,8 @@ impl Runtime {
         let mut run = state.run;
         let mut is_first = true;
         loop {
-            let turn = self.turn(&advancing, run, arrival).await?;
+            let is_full = self.has_done_enough(session, &advancing, &run)?;
+            let turn = self.turn(&advancing, run, arrival, is_full).await?;
             advancing.uncommitted.extend(turn.history);
             turned.effects.extend(turn.effects);
             if is_first {
@@ -263,6 +278,22 @@ impl Runtime {
         Ok((state, turned))
     }
 
+    /// Whether an advance has done enough for one commit. Otherwise a run that loops over steps that
+    /// wait for nothing would hold all of its history, and a slot, until its end.
+    fn has_done_enough(
+        &self,
+        session: &mut Session,
+        advancing: &Advancing<'_>,
+        run: &Run,
+    ) -> Result<bool, Failure> {
+        let written = session.unit()?.bytes();
+        let events = advancing.uncommitted.iter().map(HistoryEvent::bytes);
+        let events = usize::try_from(events.sum::<u64>()).unwrap_or(usize::MAX);
+        let uncommitted = events.saturating_add(written.saturating_sub(advancing.held_before));
+        let passed = self.0.clock.now().since(advancing.now);
+        Ok(uncommitted > UNCOMMITTED_MAX || run.bytes() > LOADED_MAX || passed > ADVANCE_MAX)
+    }
+
     /// Takes one turn. Where it may read much, it does so apart from the threads that serve
     /// requests.
     async fn turn(
@@ -270,6 +301,7 @@ impl Runtime {
         advancing: &Advancing<'_>,
         run: Run,
         arrival: Arrival,
+        is_full: bool,
     ) -> Result<Turn, Failure> {
         let id = run.id.clone();
         let bytes = run.bytes().saturating_add(arrival.bytes());
@@ -284,6 +316,7 @@ impl Runtime {
                 chance,
                 limits,
                 is_apart,
+                is_full,
             };
             run.advance(arrival, &world)
         };
@@ -352,6 +385,7 @@ fn ended(state: &State, history: &[HistoryEvent]) -> Arrival {
         run: state.run.id.clone(),
         status: state.run.status,
         output,
+        error: state.run.error.clone(),
     }
 }
 

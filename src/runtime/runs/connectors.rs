@@ -1,7 +1,12 @@
 //! Calls of sagas: through members, by this process, or in the commit of the run itself
 //! (`orchestration.md` 2.3).
 
-use std::{collections::HashSet, panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{
+    collections::{HashMap, HashSet, hash_map::Entry},
+    panic::AssertUnwindSafe,
+    sync::Arc,
+    time::Duration,
+};
 
 use futures_util::FutureExt as _;
 use parking_lot::Mutex;
@@ -55,10 +60,18 @@ pub struct Calls {
     /// Cancelled when the service stops: what is out is repeated after the restart.
     stop: CancellationToken,
     /// The tasks that were sent in this life of the service and have not ended, those of members
-    /// included: what is sent again is done once.
-    out: Mutex<HashSet<(Tenant, Arc<str>)>>,
+    /// included: what is sent again is done once. Their tokens are cancelled when they are given up.
+    out: Mutex<HashMap<(Tenant, Arc<str>), CancellationToken>>,
     /// Those of them that were committed since the service started: nobody was sent them before.
     issued: Mutex<HashSet<(Tenant, Arc<str>)>>,
+}
+
+/// A call that this process does.
+struct BuiltInCall<'a> {
+    request: &'a str,
+    key: &'a str,
+    given_up: &'a CancellationToken,
+    is_repeated: bool,
 }
 
 /// How many calls are known to be new; beyond, all of them may have been sent before.
@@ -88,15 +101,27 @@ impl Calls {
         self.tasks.spawn(work);
     }
 
-    /// Takes a task; false if it is out already.
-    fn begin(&self, tenant: &Tenant, task: &Arc<str>) -> bool {
+    /// Takes a task, with what is cancelled when it is given up; none if it is out already.
+    fn begin(&self, tenant: &Tenant, task: &Arc<str>) -> Option<CancellationToken> {
         let mut out = self.out.lock();
-        out.insert((tenant.clone(), Arc::clone(task)))
+        match out.entry((tenant.clone(), Arc::clone(task))) {
+            Entry::Occupied(_) => None,
+            Entry::Vacant(place) => Some(place.insert(CancellationToken::new()).clone()),
+        }
+    }
+
+    fn give_up(&self, tenant: &Tenant, task: &Arc<str>) {
+        let out = self.out.lock();
+        let given_up = out.get(&(tenant.clone(), Arc::clone(task))).cloned();
+        drop(out);
+        if let Some(given_up) = given_up {
+            given_up.cancel();
+        }
     }
 
     fn is_out(&self, tenant: &Tenant, task: &Arc<str>) -> bool {
         let out = self.out.lock();
-        out.contains(&(tenant.clone(), Arc::clone(task)))
+        out.contains_key(&(tenant.clone(), Arc::clone(task)))
     }
 
     pub(super) fn end(&self, tenant: &Tenant, task: &Arc<str>) {
@@ -279,10 +304,19 @@ impl Runtime {
     /// if nobody was ever sent it, and may have been done otherwise.
     pub(super) fn call_given_up(&self, tenant: &Tenant, task: &str, given_up: GivenUp) {
         let task: Arc<str> = task.into();
-        if given_up == GivenUp::Elsewhere || !self.0.calls.is_out(tenant, &task) {
+        let was_issued = self.0.calls.was_issued(tenant, &task);
+        if given_up == GivenUp::Elsewhere {
+            // One of this process may still wait for a connection. What may have been sent before a
+            // restart is sent all the same: only its answer says whether it was done.
+            if was_issued {
+                self.0.calls.give_up(tenant, &task);
+            }
             return;
         }
-        let is_new = given_up == GivenUp::Undelivered && self.0.calls.was_issued(tenant, &task);
+        if !self.0.calls.is_out(tenant, &task) {
+            return;
+        }
+        let is_new = given_up == GivenUp::Undelivered && was_issued;
         let (runtime, tenant) = (self.clone(), tenant.clone());
         self.0.calls.tasks.spawn(async move {
             if !is_new {
@@ -422,15 +456,21 @@ impl Runtime {
             return;
         };
         let id = task_id(&state.run.id, task.ordinal);
-        if !self.0.calls.begin(tenant, &id) {
+        let Some(given_up) = self.0.calls.begin(tenant, &id) else {
             return;
-        }
+        };
         let key = idempotency_key(&state.run.id, task);
         let (runtime, tenant, request) = (self.clone(), tenant.clone(), request.clone());
         let run = stored.id;
         let is_repeated = state.run.has_given_up(task.ordinal);
         self.0.calls.tasks.spawn(async move {
-            let call = runtime.called(&tenant, &connector, &request, &key, is_repeated);
+            let called = BuiltInCall {
+                request: &request,
+                key: &key,
+                given_up: &given_up,
+                is_repeated,
+            };
+            let call = runtime.called(&tenant, &connector, called);
             let answer = AssertUnwindSafe(call).catch_unwind().await;
             // A panic is in the log; the call is not one that another attempt would help.
             let answer = answer.unwrap_or_else(|_| Some(failed("an internal error; see the log")));
@@ -457,18 +497,17 @@ impl Runtime {
         &self,
         tenant: &Tenant,
         connector: &Connector,
-        request: &str,
-        key: &str,
-        is_repeated: bool,
+        called: BuiltInCall<'_>,
     ) -> Option<Answer> {
         let calls = &self.0.calls;
         let call = Call {
             tenant,
             connector,
-            request,
-            idempotency_key: key,
+            request: called.request,
+            idempotency_key: called.key,
             timeout: self.0.settings.runs.tasks_wait,
             cancel: &calls.stop,
+            given_up: called.given_up,
             compute: &|text, values, row| {
                 crate::expr::compute(text, values, row).map_err(|error| error.to_string())
             },
@@ -479,6 +518,10 @@ impl Runtime {
                 output,
             }),
             Err(CallFailed::Cancelled) => None,
+            Err(failure @ CallFailed::NotSent) => Some(Answer::Lost {
+                code: NOT_CALLED.into(),
+                message: failure.to_string().into(),
+            }),
             Err(CallFailed::TimedOut(_)) => Some(Answer::Deadline),
             Err(CallFailed::Unavailable { message }) => Some(Answer::Lost {
                 code: "CONNECTOR_UNAVAILABLE".into(),
@@ -493,7 +536,7 @@ impl Runtime {
                 message: message.into(),
             }),
             // It is repeated because an earlier attempt may have been successful.
-            Err(CallFailed::Unsure { message, .. }) if is_repeated => Some(Answer::Lost {
+            Err(CallFailed::Unsure { message, .. }) if called.is_repeated => Some(Answer::Lost {
                 code: ANSWER_LOST.into(),
                 message: message.into(),
             }),

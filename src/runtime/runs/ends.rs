@@ -172,7 +172,7 @@ impl Runtime {
             Some(reported) => reported,
             None => self.take_answer(tenant, read, ordinal, end).await?,
         };
-        if is_over && reported != Reported::Conflict {
+        if is_over && !reported.is_repeated() {
             self.0.calls.end(tenant, &task.into());
             if is_unknown {
                 self.repeat_call(tenant, found).await;

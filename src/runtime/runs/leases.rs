@@ -153,6 +153,14 @@ impl Runtime {
         Ok(lease.filter(|lease| !lease.is_over(now)).map(Into::into))
     }
 
+    /// A task that a worker has had since before the last start, until it is handed out.
+    pub(super) fn held_before(&self, tenant: &Tenant, task: &Arc<str>) -> Option<TaskView> {
+        let found = self.storage().found_lease(tenant, task);
+        let lease = found.and_then(|body| read(&body));
+        let now = self.0.clock.now();
+        Some(lease.filter(|lease| !lease.is_over(now))?.into())
+    }
+
     /// Hands a task out, or leaves it with the worker that has it since before the last start.
     pub(super) fn hand_out(&self, spec: TaskSpec) {
         let found = self.storage().found_lease(&spec.tenant, &spec.id);

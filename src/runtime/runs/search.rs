@@ -73,6 +73,11 @@ impl Runtime {
             wanted.order.check_elements()?;
         }
         let view = View::of(session.unit()?, &definitions).await?;
+        // A search of a run takes its tenant's turn, so that the searches of many runs leave
+        // connections to requests.
+        let turn = self.storage().long_read(&definitions);
+        let turn = by.cancel.run_until_cancelled(turn).await;
+        let _turn = turn.ok_or(Error::Cancelled)?;
         let found = async {
             compile(&definitions, &wanted.condition).await;
             let query = Query {

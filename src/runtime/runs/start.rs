@@ -272,6 +272,7 @@ impl Runtime {
             attempt: 0,
             depth: state.run.depth,
             uncommitted: std::mem::take(&mut history),
+            held_before: session.unit()?.bytes(),
             program: starting.program,
             now: starting.now,
             permits: Vec::new(),
@@ -432,13 +433,15 @@ pub(super) fn exists(id: &str) -> Failure {
 fn check_id(id: &str) -> Result<(), Failure> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._:-".contains(&byte);
     let prefixes = [RunId::PREFIX, RunId::SAGA_PREFIX];
-    let is_ours = prefixes.iter().any(|prefix| id.starts_with(prefix)) || id == "stream";
-    if (1..=ID_MAX).contains(&id.len()) && id.bytes().all(is_plain) && !is_ours {
+    let is_ours = prefixes.iter().any(|prefix| id.starts_with(prefix));
+    // Clients leave dots out of paths.
+    let is_path = ["stream", ".", ".."].contains(&id);
+    if (1..=ID_MAX).contains(&id.len()) && id.bytes().all(is_plain) && !is_ours && !is_path {
         return Ok(());
     }
     Err(Failure::new(
         Code::BadRequest,
-        "`runId` must have 1 to 128 letters, digits or `._:-`, and must not be `stream` or begin \
-         like the ids that the service assigns",
+        "`runId` must have 1 to 128 letters, digits or `._:-`, and must not be `stream`, `.` or \
+         `..` or begin like the ids that the service assigns",
     ))
 }

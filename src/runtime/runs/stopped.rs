@@ -115,6 +115,7 @@ impl Runtime {
                 run: state.run.id.clone(),
                 status: Status::Cancelled,
                 output: None,
+                error: None,
             };
             self.add_advance(session, by, parent, ended, &mut arrived)
                 .await?;

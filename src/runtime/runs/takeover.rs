@@ -164,9 +164,12 @@ impl Runtime {
         worker: Option<&str>,
     ) -> Result<Adopted, Failure> {
         let storage = self.storage();
-        let Some((run, ordinal)) = parts(task).filter(|_| storage.is_shared()) else {
+        let Some((run, ordinal)) = parts(task) else {
             return Ok(Adopted::Not);
         };
+        if !storage.is_shared() {
+            return Ok(self.about_to_be_handed_out(tenant, &task.into(), worker));
+        }
         storage.refresh().await?;
         let run = match self.find_run(tenant, run).await {
             Err(failure) if failure.code() == Code::RunNotFound => return Ok(Adopted::Not),
@@ -222,6 +225,25 @@ impl Runtime {
         let outcome = outcome.await;
         outcome.unwrap_or_else(|_| Err(Failure::internal("a task was not taken over")))?;
         Ok(Adopted::Here)
+    }
+
+    /// A task that no channel of the only process holds may be about to be left with the worker that
+    /// has it since before the last start.
+    fn about_to_be_handed_out(
+        &self,
+        tenant: &Tenant,
+        task: &Arc<str>,
+        worker: Option<&str>,
+    ) -> Adopted {
+        let holder = self.held_before(tenant, task);
+        if self.0.channels.view(tenant, task).is_some() {
+            return Adopted::Here;
+        }
+        let holder = holder.and_then(|holder| holder.taken_by);
+        match (holder, worker) {
+            (Some(holder), Some(worker)) if *holder != *worker => Adopted::Lost,
+            _ => Adopted::Not,
+        }
     }
 
     /// Does nothing more about the tasks of a run that was driven here, and that another process

@@ -5,10 +5,7 @@
 //! committed with the outcome of the step, or not at all. A token that nobody quotes costs an entry
 //! in a table.
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::Arc,
-};
+use std::{collections::HashMap, sync::Arc};
 
 use parking_lot::{Mutex, MutexGuard};
 
@@ -31,8 +28,9 @@ pub(in crate::runtime) struct TaskTransactions(Mutex<Offers>);
 struct Offers {
     by_transaction: HashMap<TransactionId, Offer>,
     by_delivery: HashMap<Delivery, TransactionId>,
-    /// Those whose answer could not be committed, so that what was written with them is lost.
-    lost: HashSet<Delivery>,
+    /// Those whose answer could not be committed, so that what was written with them is lost, and
+    /// what is reported of them.
+    lost: HashMap<Delivery, Reported>,
 }
 
 type Delivery = (Tenant, Arc<str>, u32);
@@ -59,12 +57,22 @@ impl TaskTransactions {
         Some((id, offer.is_open))
     }
 
-    fn lose(&self, delivery: Delivery) {
-        self.lock().lost.insert(delivery);
+    fn lose(&self, delivery: Delivery, failure: &Failure) {
+        // What fails for another reason may fail each time, and is not repeated for ever.
+        let is_outage = matches!(
+            failure.code(),
+            Code::StorageUnavailable | Code::OutcomeUnknown
+        );
+        let reported = if is_outage {
+            Reported::Lost
+        } else {
+            Reported::Conflict
+        };
+        self.lock().lost.insert(delivery, reported);
     }
 
-    fn is_lost(&self, delivery: &Delivery) -> bool {
-        self.lock().lost.contains(delivery)
+    fn lost(&self, delivery: &Delivery) -> Option<Reported> {
+        self.lock().lost.get(delivery).copied()
     }
 
     fn forget(&self, delivery: &Delivery) {
@@ -138,22 +146,24 @@ impl Runtime {
         };
         let delivery = (tenant.clone(), task.into(), end.attempt);
         let offers = &self.0.task_transactions;
-        if offers.is_lost(&delivery) {
+        // A commit that fails costs what the member has written.
+        self.storage().check_takes_writes()?;
+        if let Some(reported) = offers.lost(&delivery) {
             // Without its writes the answer does not count: the task is done again.
             let run = self.find_run(tenant, run).await?;
             let read = self.read_run(tenant, run).await?;
             offers.forget(&delivery);
             let out = read.state.run.outstanding();
             let is_out = out.is_some_and(|task| task.ordinal == ordinal);
-            return Ok(is_out.then_some(Reported::Conflict));
+            return Ok(is_out.then_some(reported));
         }
         let Some((id, true)) = offers.take(tenant, task, end.attempt) else {
             return Ok(None);
         };
         let session = Session::of_parked(Arc::clone(&self.0.transactions), id);
         let ended = self.end_with(session, tenant, run, ordinal, end).await;
-        if ended.is_err() {
-            offers.lose(delivery);
+        if let Err(failure) = &ended {
+            offers.lose(delivery, failure);
         }
         ended
     }

@@ -73,7 +73,7 @@ impl CopyEnd {
     /// A database that no service uses.
     async fn open(server: &Server) -> Result<Self, CopyError> {
         let servers = Servers::parse(&server.url).map_err(cannot_be_used)?;
-        let (_, mut connection) = servers.connect().await.map_err(cannot_be_used)?;
+        let mut connection = servers.connect().await.map_err(cannot_be_used)?.connection;
         connection.execute(SESSION).await?;
         wait_until_unused(&mut connection, LIVE).await?;
         let mut end = Self(connection);

@@ -34,6 +34,11 @@ pub(super) enum Trouble {
         "the PostgreSQL server is read-only; name the one that takes writes in CYODA_POSTGRES_URL"
     )]
     ReadOnly,
+    #[error(
+        "the PostgreSQL server is an old primary, and the one that has taken over from it does not \
+         answer; start that one"
+    )]
+    OldPrimary,
     #[error("the encoding of the PostgreSQL database is {0}; create one with the encoding UTF8")]
     Encoding(String),
     #[error(

@@ -27,6 +27,7 @@ mod silence;
 mod statement;
 mod task;
 mod text;
+mod timeline;
 mod topic;
 mod upkeep;
 mod writer;
@@ -57,7 +58,7 @@ pub(super) use copying::CopyEnd;
 use failure::Trouble;
 pub(super) use failure::understood;
 pub(super) use pulse::{Listener, Pulser};
-use server::Servers;
+use server::{Reached, Servers};
 use silence::Silence;
 pub(super) use writer::Writer;
 
@@ -124,10 +125,9 @@ impl Postgres {
             }
             tokio::time::sleep(PAUSE).await;
         };
-        let since = Since::now();
         let database = Self {
-            reads: pool(server, options, settings.durability, since.clone()),
-            since,
+            reads: pool(server, options, settings.durability, servers.clone()),
+            since: servers.since(),
             silence: Silence::default(),
             servers,
             durability: settings.durability,
@@ -207,7 +207,11 @@ async fn prepare(
     servers: &Servers,
     migrate: Migrate,
 ) -> Result<(PgConnectOptions, usize), Trouble> {
-    let (options, mut connection) = servers.connect().await?;
+    let Reached {
+        options,
+        mut connection,
+        ..
+    } = servers.connect().await?;
     let prepared = whole(&mut connection, migrate).await;
     let _ = connection.close().await;
     prepared.map(|migrations| (options, migrations))
@@ -259,8 +263,9 @@ fn pool(
     server: &Server,
     options: PgConnectOptions,
     durability: Durability,
-    since: Since,
+    servers: Servers,
 ) -> PgPool {
+    let since = servers.since();
     let most = server.max_connections.saturating_sub(BESIDE_READS).max(1);
     PgPoolOptions::new()
         .max_connections(most)
@@ -287,7 +292,11 @@ fn pool(
             })
         })
         .after_connect(move |connection, _| {
-            Box::pin(async move { server::prepare(connection, durability).await })
+            let servers = servers.clone();
+            Box::pin(async move {
+                server::prepare(connection, durability).await?;
+                servers.check_again(connection).await
+            })
         })
         .connect_lazy_with(options)
 }

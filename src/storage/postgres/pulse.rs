@@ -15,8 +15,9 @@ use super::{
     Postgres, Since,
     failure::{Trouble, without_answer},
     news::{News, RecordName},
-    server::{self, Servers},
+    server::{self, Reached, Servers},
     silence::Silence,
+    timeline::Timeline,
     writer,
 };
 use crate::clock::Timestamp;
@@ -64,6 +65,8 @@ pub(in crate::storage) struct Pulser {
     servers: Servers,
     durability: Durability,
     connection: Option<PgConnection>,
+    /// The timeline of its server.
+    timeline: Option<Timeline>,
     /// The connections that read, which follow this one to another server.
     reads: PgPool,
     since: Since,
@@ -134,6 +137,8 @@ type RunText = (i64, i64, Option<String>, bool, Option<i64>);
 pub(in crate::storage) struct Listener {
     servers: Servers,
     connection: Option<PgListener>,
+    /// The timeline of its server.
+    timeline: Option<Timeline>,
     /// What this process notifies others by.
     own: String,
 }
@@ -146,6 +151,7 @@ impl Postgres {
             servers: self.servers.clone(),
             durability: self.durability,
             connection: None,
+            timeline: None,
             reads: self.reads.clone(),
             since: self.since.clone(),
             silence: self.silence.clone(),
@@ -158,6 +164,7 @@ impl Postgres {
         let listener = Listener {
             servers: self.servers.clone(),
             connection: None,
+            timeline: None,
             own: name,
         };
         (pulser, listener)
@@ -173,6 +180,9 @@ impl Pulser {
         known: Newest,
         await_own: impl AsyncFnOnce(Sequence) -> bool,
     ) -> Result<Pulse, Failure> {
+        if self.servers.has_newer(self.timeline) {
+            self.connection = None;
+        }
         let pulse = timeout(PATIENCE, self.ask(known, await_own)).await;
         let pulse = pulse.unwrap_or_else(|_| Err(late()));
         match &pulse {
@@ -378,16 +388,21 @@ impl Pulser {
     async fn connection(&mut self) -> Result<&mut PgConnection, Failure> {
         if self.connection.is_none() {
             let connected = self.servers.connect().await;
-            let (options, mut connection) = connected.map_err(away)?;
+            let Reached {
+                options,
+                mut connection,
+                timeline,
+            } = connected.map_err(away)?;
             server::prepare(&mut connection, self.durability).await?;
             if self.was_connected {
                 // It may be another server. What is seen there is there to stay.
                 writer::append_empty_link(&mut connection, Sequence(0)).await?;
-                self.reads.set_connect_options(options);
                 self.since.renew();
             }
+            self.reads.set_connect_options(options);
             connection.execute(SESSION_PULSE).await?;
             self.was_connected = true;
+            self.timeline = timeline;
             self.connection = Some(connection);
         }
         let none = || Failure::new(Cause::Away, "there is no connection that asks");
@@ -410,7 +425,11 @@ impl Listener {
             let Some(listener) = &mut self.connection else {
                 continue;
             };
-            match listener.try_recv().await {
+            let received = tokio::select! {
+                received = listener.try_recv() => received,
+                () = self.servers.newer(self.timeline) => Ok(None),
+            };
+            match received {
                 Ok(Some(notification)) if notification.payload() == self.own => {}
                 Ok(Some(_)) => return,
                 Ok(None) | Err(_) => self.connection = None,
@@ -420,9 +439,9 @@ impl Listener {
 
     async fn listen(&mut self) -> Result<(), sqlx::Error> {
         let connected = self.servers.connect().await;
-        let (options, connection) =
-            connected.map_err(|trouble| sqlx::Error::Configuration(Box::new(trouble)))?;
-        drop(connection);
+        let Reached {
+            options, timeline, ..
+        } = connected.map_err(|trouble| sqlx::Error::Configuration(Box::new(trouble)))?;
         let one: PgPool = PgPoolOptions::new()
             .max_connections(1)
             .acquire_timeout(PATIENCE)
@@ -432,6 +451,7 @@ impl Listener {
         let mut listener = PgListener::connect_with(&one).await?;
         listener.eager_reconnect(false);
         listener.listen(CHANNEL).await?;
+        self.timeline = timeline;
         self.connection = Some(listener);
         Ok(())
     }

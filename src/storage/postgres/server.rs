@@ -5,9 +5,13 @@ use std::{str::FromStr as _, time::Duration};
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use sqlx::{ConnectOptions as _, Connection as _, Executor as _};
 use sqlx_postgres::{PgConnectOptions, PgConnection};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, timeout, timeout_at};
 
-use super::{STATEMENTS_KEPT, failure::Trouble};
+use super::{
+    STATEMENTS_KEPT, Since,
+    failure::Trouble,
+    timeline::{Timeline, Timelines},
+};
 use crate::storage::port::Durability;
 
 const SERVER: &str = include_str!("sql/server.sql");
@@ -21,12 +25,24 @@ const OLDEST: i64 = 140_000;
 /// How long a server may take to answer, or to say that it cannot be used.
 const PATIENCE: Duration = Duration::from_millis(1_500);
 
-/// How much later each server is asked than the one before it in the URL.
-const STAGGER: Duration = Duration::from_millis(150);
+/// How long the other servers may take to answer once there is one that can be used.
+const OTHERS: Duration = Duration::from_millis(150);
 
-/// How each of the servers of a URL is reached.
+/// The servers of a URL, and what this process knows of them.
 #[derive(Debug, Clone)]
-pub(super) struct Servers(Vec<PgConnectOptions>);
+pub(super) struct Servers {
+    /// How each is reached.
+    all: Vec<PgConnectOptions>,
+    timelines: Timelines,
+    since: Since,
+}
+
+/// A server that can be used, with a connection to it.
+pub(super) struct Reached {
+    pub(super) options: PgConnectOptions,
+    pub(super) connection: PgConnection,
+    pub(super) timeline: Option<Timeline>,
+}
 
 impl Servers {
     /// Reads a URL; several hosts are separated by commas, as libpq spells them.
@@ -46,36 +62,111 @@ impl Servers {
                 .statement_cache_capacity(STATEMENTS_KEPT)
                 .disable_statement_logging())
         });
-        options.collect::<Result<_, _>>().map(Self)
+        Ok(Self {
+            all: options.collect::<Result<_, Trouble>>()?,
+            timelines: Timelines::default(),
+            since: Since::now(),
+        })
     }
 
-    /// The first server that can be used and takes writes, with a connection to it. One that does
-    /// not answer keeps nobody from the next.
-    pub(super) async fn connect(&self) -> Result<(PgConnectOptions, PgConnection), Trouble> {
-        let mut asked: FuturesUnordered<_> = (0..).zip(&self.0).map(ask).collect();
-        let mut troubles = Vec::new();
-        while let Some((place, outcome)) = asked.next().await {
+    /// From when on connections of a pool may be used.
+    pub(super) fn since(&self) -> Since {
+        self.since.clone()
+    }
+
+    /// The first server that can be used, takes writes, and is no old primary. All are asked at once,
+    /// so one that does not answer delays the others little.
+    pub(super) async fn connect(&self) -> Result<Reached, Trouble> {
+        let asked = (0..).zip(&self.all);
+        let asked = asked.map(async |(place, options)| (place, self.ask(options).await));
+        let mut asked: FuturesUnordered<_> = asked.collect();
+        let (mut usable, mut troubles) = (Vec::new(), Vec::new());
+        // Until one can be used, each has its own time.
+        let mut until = Instant::now() + PATIENCE + OTHERS;
+        while let Ok(Some((place, outcome))) = timeout_at(until, asked.next()).await {
             match outcome {
-                Ok(connection) => return Ok((self.0[place].clone(), connection)),
+                Ok(reached) => {
+                    until = until.min(Instant::now() + self.patience_with_others(&reached));
+                    usable.push((place, reached));
+                }
+                Err(trouble) => troubles.push((place, trouble)),
+            }
+        }
+        usable.sort_by_key(|(place, _): &(usize, Reached)| *place);
+        for timeline in usable.iter().filter_map(|(_, reached)| reached.timeline) {
+            if self.timelines.note(timeline) {
+                self.since.renew();
+            }
+        }
+        let mut first = None;
+        for (place, reached) in usable {
+            match self.timelines.allow(&reached.options, reached.timeline) {
+                Ok(()) => first = first.or(Some(reached)),
                 Err(trouble) => troubles.push((place, trouble)),
             }
         }
         // The last one is the most likely to say what is wrong.
         let last = troubles.into_iter().max_by_key(|(place, _)| *place);
         let none = || Trouble::Url("it names no host".to_owned());
-        Err(last.map_or_else(none, |(_, trouble)| trouble))
+        first.ok_or_else(|| last.map_or_else(none, |(_, trouble)| trouble))
     }
-}
 
-/// Asks a server, after those before it.
-async fn ask(
-    (place, options): (usize, &PgConnectOptions),
-) -> (usize, Result<PgConnection, Trouble>) {
-    let before = u32::try_from(place).unwrap_or(u32::MAX);
-    sleep(STAGGER.saturating_mul(before)).await;
-    let checked = timeout(PATIENCE, check(options)).await;
-    let late = || Err(Trouble::Absent(format!("no answer within {PATIENCE:?}")));
-    (place, checked.unwrap_or_else(|_| late()))
+    /// How long to wait for others that may have taken over from a server. Where nothing is known of
+    /// them yet, as at the start, each gets the time to answer.
+    fn patience_with_others(&self, reached: &Reached) -> Duration {
+        let is_known = |timeline| self.timelines.knows_system_of(timeline);
+        if reached.timeline.is_none_or(is_known) {
+            OTHERS
+        } else {
+            PATIENCE
+        }
+    }
+
+    async fn ask(&self, options: &PgConnectOptions) -> Result<Reached, Trouble> {
+        let asked = timeout(PATIENCE, async {
+            let mut connection = check(options).await?;
+            Ok::<_, Trouble>(Reached {
+                options: options.clone(),
+                timeline: self.timeline(&mut connection).await?,
+                connection,
+            })
+        });
+        let late = |_| Err(Trouble::Absent(format!("no answer within {PATIENCE:?}")));
+        asked.await.unwrap_or_else(late)
+    }
+
+    /// The timeline of a server, where it matters.
+    async fn timeline(
+        &self,
+        connection: &mut PgConnection,
+    ) -> Result<Option<Timeline>, sqlx::Error> {
+        if self.all.len() < 2 {
+            return Ok(None);
+        }
+        Timeline::of(connection).await
+    }
+
+    /// Refuses a connection that a pool has made to an old primary.
+    pub(super) async fn check_again(
+        &self,
+        connection: &mut PgConnection,
+    ) -> Result<(), sqlx::Error> {
+        let timeline = self.timeline(connection).await?;
+        if self.has_newer(timeline) {
+            return Err(sqlx::Error::Configuration(Box::new(Trouble::OldPrimary)));
+        }
+        Ok(())
+    }
+
+    /// Whether another server has taken over from the one that a connection leads to.
+    pub(super) fn has_newer(&self, timeline: Option<Timeline>) -> bool {
+        self.timelines.has_newer(timeline)
+    }
+
+    /// Returns once that is so.
+    pub(super) async fn newer(&self, timeline: Option<Timeline>) {
+        self.timelines.newer(timeline).await;
+    }
 }
 
 /// What is before the hosts of a URL, what is after them, and the hosts.
@@ -136,14 +227,14 @@ mod tests {
             ("postgresql://one,two,three", 3),
         ] {
             let servers = Servers::parse(url).expect(url);
-            assert_eq!(servers.0.len(), count, "{url}");
+            assert_eq!(servers.all.len(), count, "{url}");
         }
         for url in ["", "one", "mysql://u:p@one/db"] {
             assert!(Servers::parse(url).is_err(), "{url}");
         }
         let servers = Servers::parse("postgres://u@one:5432,two:5433/db").expect("a URL");
         let places: Vec<_> = servers
-            .0
+            .all
             .iter()
             .map(|one| (one.get_host(), one.get_port()))
             .collect();

@@ -17,8 +17,9 @@ use super::{
     failure::without_answer,
     identity::TENANT_PUT,
     model,
-    server::{self, Servers},
+    server::{self, Reached, Servers},
     silence::Silence,
+    timeline::Timeline,
     upkeep,
 };
 use crate::clock::Timestamp;
@@ -82,6 +83,8 @@ pub(in crate::storage) struct Writer {
     servers: Servers,
     durability: Durability,
     connection: Option<PgConnection>,
+    /// The timeline of its server.
+    timeline: Option<Timeline>,
     /// When the connection was used last.
     used: Instant,
     turn: Turn,
@@ -114,6 +117,7 @@ impl Writer {
             servers,
             durability,
             connection: None,
+            timeline: None,
             used: Instant::now(),
             turn: Turn::No,
             reads,
@@ -135,16 +139,23 @@ impl Writer {
             // Nothing was on its way, so nothing has to be settled.
             self.connection = None;
         }
+        if self.servers.has_newer(self.timeline) {
+            self.connection = None;
+        }
         self.used = Instant::now();
         if self.connection.is_none() {
             let connected = self.servers.connect().await;
-            let (options, mut connection) =
-                connected.map_err(|trouble| Failure::new(Cause::Away, trouble))?;
+            let Reached {
+                options,
+                mut connection,
+                timeline,
+            } = connected.map_err(|trouble| Failure::new(Cause::Away, trouble))?;
             server::prepare(&mut connection, self.durability).await?;
             connection.execute(SESSION_WRITER).await?;
             self.turn = Turn::No;
             link_server(&mut connection).await?;
             self.reads.set_connect_options(options);
+            self.timeline = timeline;
             self.connection = Some(connection);
         }
         self.connection.as_mut().ok_or_else(unconnected)

@@ -234,6 +234,12 @@ impl Storage {
         Ok(Snapshot::new(self.clone(), tenant, at))
     }
 
+    /// Waits for the turn of the tenant of a model to read for long. It ends when what is returned
+    /// is dropped; reads within it must not wait for one of their own.
+    pub async fn long_read(&self, definitions: &Definitions) -> impl Sized + Send + use<> {
+        self.0.long_reads.turn(definitions.tenant).await
+    }
+
     /// How many entities each model of a tenant has now.
     pub async fn counts(&self, tenant: &Tenant) -> Result<Vec<ModelCount>, Error> {
         let mut counts = Vec::new();

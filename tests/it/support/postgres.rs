@@ -177,6 +177,11 @@ impl Postgres {
         self.control(&["-l", "log", "-m", "immediate", "restart"]);
     }
 
+    /// Ends it; [`Self::restart`] starts it again.
+    pub(crate) fn stop(&self) {
+        self.control(&["-m", "immediate", "stop"]);
+    }
+
     /// Makes a standby a server that takes writes.
     pub(crate) fn promote(&self) {
         self.control(&["promote"]);

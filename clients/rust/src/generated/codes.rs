@@ -157,8 +157,8 @@ crate::error::codes! {
     TaskNotFound = "TASK_NOT_FOUND", 404, false, "there is no such task, or it belongs to another tenant";
     /// The tenant has reached a limit set by the operator; `properties.limit` names it, `properties.retryAfterMs` says when to retry.
     TenantLimitExceeded = "TENANT_LIMIT_EXCEEDED", 429, true, "the tenant has reached a limit set by the operator; `properties.limit` names it, `properties.retryAfterMs` says when to retry";
-    /// Too many requests are in flight or waiting, or their bytes exceed `INTERLOCK_RECEIVING_BYTES`; wait for answers before sending more.
-    TooManyRequests = "TOO_MANY_REQUESTS", 429, true, "too many requests are in flight or waiting, or their bytes exceed `INTERLOCK_RECEIVING_BYTES`; wait for answers before sending more";
+    /// Too many requests are in flight or waiting, or their bytes, or those of answers that are not read, exceed `INTERLOCK_RECEIVING_BYTES`; read answers before sending more.
+    TooManyRequests = "TOO_MANY_REQUESTS", 429, true, "too many requests are in flight or waiting, or their bytes, or those of answers that are not read, exceed `INTERLOCK_RECEIVING_BYTES`; read answers before sending more";
     /// The topic does not exist in this namespace, or belongs to another tenant; publish an event to it first.
     TopicNotFound = "TOPIC_NOT_FOUND", 404, false, "the topic does not exist in this namespace, or belongs to another tenant; publish an event to it first";
     /// The transaction token has expired.

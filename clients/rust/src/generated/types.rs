@@ -7657,7 +7657,7 @@ pub struct ServiceNode {
     pub beat_age_ms: i64,
     /// Whether its last heartbeat is recent.
     pub live: bool,
-    /// How many compute members are connected to it, of all tenants.
+    /// How many compute members of the caller's tenant are connected to it.
     pub members: i64,
     pub name: String,
     pub version: String,
@@ -11554,7 +11554,7 @@ pub struct WorkflowExplainResponse {
         deserialize_with = "crate::text::or_empty",
         skip_serializing_if = "Vec::is_empty"
     )]
-    pub runs: Vec<WorkflowExplainResponseRun>,
+    pub runs: Vec<ExplainedRun>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
     /// The ways out of the state.
@@ -11605,25 +11605,11 @@ pub struct ExplainedCriterion {
     pub seen: Option<String>,
 }
 
-/// What was decided about a workflow or a transition.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct Guard {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub because: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub criterion: Option<ExplainedCriterion>,
-    /// Null where a member would have to say.
-    pub held: bool,
-    pub name: String,
-}
-
 /// What happened in one transaction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
-pub struct WorkflowExplainResponseRun {
+pub struct ExplainedRun {
     /// The state in which it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settled: Option<String>,
@@ -11635,7 +11621,7 @@ pub struct WorkflowExplainResponseRun {
     )]
     pub skipped_workflows: Vec<Guard>,
     /// What began a run.
-    pub start: WorkflowExplainResponseRunStart,
+    pub start: ExplainedRunStart,
     pub steps: Vec<Step>,
     /// Why it went no further.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -11645,12 +11631,12 @@ pub struct WorkflowExplainResponseRun {
     pub transition: Option<String>,
     /// The workflow that governs an entity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub workflow: Option<WorkflowExplainResponseRunWorkflow>,
+    pub workflow: Option<ExplainedRunWorkflow>,
 }
 
 crate::text::text_enum! {
     /// What began a run.
-    pub enum WorkflowExplainResponseRunStart {
+    pub enum ExplainedRunStart {
         Create = "create",
         Update = "update",
         Transition = "transition",
@@ -11663,9 +11649,23 @@ crate::text::text_enum! {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
-pub struct WorkflowExplainResponseRunWorkflow {
+pub struct ExplainedRunWorkflow {
     pub name: String,
     pub why: String,
+}
+
+/// What was decided about a workflow or a transition.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Guard {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub because: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub criterion: Option<ExplainedCriterion>,
+    /// Null where a member would have to say.
+    pub held: bool,
+    pub name: String,
 }
 
 /// What happened in one state.

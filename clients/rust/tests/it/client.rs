@@ -2,7 +2,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use interlock_client::{
-    Client, Code, ConnectOptions, ErrorKind, Json,
+    Client, Code, ConnectOptions, ErrorKind, Json, Member,
     api::{
         AccountGetRequest, Condition, DataFormat, EntityCreateCollectionRequest,
         EntitySearchRequest, NewEntity,
@@ -249,5 +249,17 @@ async fn options_that_cannot_be_used_are_refused_by_name() {
             Code::InvalidOptions,
             "{error} of {options:?}"
         );
+    }
+}
+
+#[tokio::test]
+async fn a_url_is_no_target() {
+    for url in ["http://localhost:9090", "https://example.com"] {
+        let error = Client::new(url).expect_err("it is not valid");
+        assert_eq!(*error.code(), Code::InvalidOptions, "{error}");
+        assert!(error.message().contains("host:port"), "{error}");
+        let joined = Member::new(url).join().await;
+        let error = joined.expect_err("it is not valid");
+        assert_eq!(*error.code(), Code::InvalidOptions, "{error}");
     }
 }

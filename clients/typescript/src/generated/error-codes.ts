@@ -79,7 +79,7 @@ export const ERROR_CODES = {
   TASK_LEASE_LOST: { status: 409, retryable: false, meaning: "the worker no longer has the task: its lease has ended, and the task goes to another worker; stop working on it" },
   TASK_NOT_FOUND: { status: 404, retryable: false, meaning: "there is no such task, or it belongs to another tenant" },
   TENANT_LIMIT_EXCEEDED: { status: 429, retryable: true, meaning: "the tenant has reached a limit set by the operator; `properties.limit` names it, `properties.retryAfterMs` says when to retry" },
-  TOO_MANY_REQUESTS: { status: 429, retryable: true, meaning: "too many requests are in flight or waiting, or their bytes exceed `INTERLOCK_RECEIVING_BYTES`; wait for answers before sending more" },
+  TOO_MANY_REQUESTS: { status: 429, retryable: true, meaning: "too many requests are in flight or waiting, or their bytes, or those of answers that are not read, exceed `INTERLOCK_RECEIVING_BYTES`; read answers before sending more" },
   TOPIC_NOT_FOUND: { status: 404, retryable: false, meaning: "the topic does not exist in this namespace, or belongs to another tenant; publish an event to it first" },
   TRANSACTION_EXPIRED: { status: 410, retryable: false, meaning: "the transaction token has expired" },
   TRANSACTION_NODE_UNAVAILABLE: { status: 503, retryable: true, meaning: "the node that began the transaction is gone or cannot be reached; nothing of the transaction was written unless it was committed before, repeat it as a whole" },

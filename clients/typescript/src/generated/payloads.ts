@@ -1672,6 +1672,26 @@ export type ExplainedCriterion = {
   held: boolean | null;
 };
 
+/** What happened in one transaction. */
+export interface ExplainedRun {
+  /** The state in which it ended. */
+  settled?: string;
+  /** Workflows that are not for the entity. */
+  skippedWorkflows?: Guard[];
+  /** What began a run. */
+  start: "create" | "update" | "transition" | "timer" | "continued";
+  steps: Step[];
+  /** Why it went no further. */
+  stopped?: string;
+  /** The transition that was requested. */
+  transition?: string;
+  /** The workflow that governs an entity. */
+  workflow?: {
+    name: string;
+    why: string;
+  };
+}
+
 /** An item that was left out of a transaction. */
 export interface FailedItem {
   entityId: string;
@@ -3359,7 +3379,7 @@ export interface ServiceNode {
   beatAgeMs: number;
   /** Whether its last heartbeat is recent. */
   live: boolean;
-  /** How many compute members are connected to it, of all tenants. */
+  /** How many compute members of the caller's tenant are connected to it. */
   members: number;
   name: string;
   version: string;
@@ -4361,7 +4381,7 @@ export interface WorkflowExplainResponse {
   /** The id of the request's event. */
   requestId?: string;
   /** What transactions did, or what one would do. */
-  runs?: WorkflowExplainResponseRun[];
+  runs?: ExplainedRun[];
   state?: string;
   /** Whether the request succeeded. If not, `error` says why. */
   success: boolean;
@@ -4369,26 +4389,6 @@ export interface WorkflowExplainResponse {
   transitions?: Way[];
   /** What the caller should know, although the request was answered. */
   warnings?: string[];
-}
-
-/** What happened in one transaction. */
-export interface WorkflowExplainResponseRun {
-  /** The state in which it ended. */
-  settled?: string;
-  /** Workflows that are not for the entity. */
-  skippedWorkflows?: Guard[];
-  /** What began a run. */
-  start: "create" | "update" | "transition" | "timer" | "continued";
-  steps: Step[];
-  /** Why it went no further. */
-  stopped?: string;
-  /** The transition that was requested. */
-  transition?: string;
-  /** The workflow that governs an entity. */
-  workflow?: {
-    name: string;
-    why: string;
-  };
 }
 
 /** A state machine of a bundle. */

@@ -18,6 +18,7 @@ export const SHAPES: Readonly<Record<string, Shape>> = {
   EntityResponse: {"payload":"EntityPayload"},
   EntityWorkflowExportResponse: {"workflows":true},
   ExplainedCriterion: {"operand":true,"criterion":"ExplainedCriterion","conditions":"ExplainedCriterion"},
+  ExplainedRun: {"skippedWorkflows":"Guard","steps":"Step"},
   FileGetResponse: {"content":true},
   Guard: {"criterion":"ExplainedCriterion"},
   HistoryEvent: {"data":true},
@@ -52,6 +53,5 @@ export const SHAPES: Readonly<Record<string, Shape>> = {
   Worker: {"metadata":true},
   WorkerGetResponse: {"metadata":true},
   WorkersGetResponse: {"items":"Worker"},
-  WorkflowExplainResponse: {"runs":"WorkflowExplainResponseRun","transitions":"Way"},
-  WorkflowExplainResponseRun: {"skippedWorkflows":"Guard","steps":"Step"},
+  WorkflowExplainResponse: {"runs":"ExplainedRun","transitions":"Way"},
 };

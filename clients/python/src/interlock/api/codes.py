@@ -295,7 +295,7 @@ CODES: dict[str, Code] = {
     "TOO_MANY_REQUESTS": Code(
         429,
         True,
-        "too many requests are in flight or waiting, or their bytes exceed `INTERLOCK_RECEIVING_BYTES`; wait for answers before sending more",
+        "too many requests are in flight or waiting, or their bytes, or those of answers that are not read, exceed `INTERLOCK_RECEIVING_BYTES`; read answers before sending more",
     ),
     "TOPIC_NOT_FOUND": Code(
         404,

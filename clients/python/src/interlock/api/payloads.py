@@ -1983,6 +1983,31 @@ class ExplainedCriterionPath(TypedDict):
     """The value, as JSON in a text; cut if it is long."""
 
 
+class ExplainedRun(TypedDict):
+    """What happened in one transaction."""
+
+    settled: NotRequired[str]
+    """The state in which it ended."""
+    skippedWorkflows: NotRequired[list[Guard]]
+    """Workflows that are not for the entity."""
+    start: Literal["create", "update", "transition", "timer", "continued"]
+    """What began a run."""
+    steps: list[Step]
+    stopped: NotRequired[str]
+    """Why it went no further."""
+    transition: NotRequired[str]
+    """The transition that was requested."""
+    workflow: NotRequired[ExplainedRunWorkflow]
+    """The workflow that governs an entity."""
+
+
+class ExplainedRunWorkflow(TypedDict):
+    """The workflow that governs an entity."""
+
+    name: str
+    why: str
+
+
 class FailedItem(TypedDict):
     """An item that was left out of a transaction."""
 
@@ -3861,7 +3886,7 @@ class ServiceNode(TypedDict):
     live: bool
     """Whether its last heartbeat is recent."""
     members: int
-    """How many compute members are connected to it, of all tenants."""
+    """How many compute members of the caller's tenant are connected to it."""
     name: str
     version: str
 
@@ -4993,7 +5018,7 @@ class WorkflowExplainResponse(TypedDict):
     model: ModelKey
     requestId: str
     """The id of the request's event."""
-    runs: list[WorkflowExplainResponseRun]
+    runs: list[ExplainedRun]
     """What transactions did, or what one would do."""
     state: NotRequired[str]
     success: bool
@@ -5002,31 +5027,6 @@ class WorkflowExplainResponse(TypedDict):
     """The ways out of the state."""
     warnings: NotRequired[list[str]]
     """What the caller should know, although the request was answered."""
-
-
-class WorkflowExplainResponseRun(TypedDict):
-    """What happened in one transaction."""
-
-    settled: NotRequired[str]
-    """The state in which it ended."""
-    skippedWorkflows: NotRequired[list[Guard]]
-    """Workflows that are not for the entity."""
-    start: Literal["create", "update", "transition", "timer", "continued"]
-    """What began a run."""
-    steps: list[Step]
-    stopped: NotRequired[str]
-    """Why it went no further."""
-    transition: NotRequired[str]
-    """The transition that was requested."""
-    workflow: NotRequired[WorkflowExplainResponseRunWorkflow]
-    """The workflow that governs an entity."""
-
-
-class WorkflowExplainResponseRunWorkflow(TypedDict):
-    """The workflow that governs an entity."""
-
-    name: str
-    why: str
 
 
 class WorkflowMachine(TypedDict):

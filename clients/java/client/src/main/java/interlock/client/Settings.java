@@ -45,6 +45,11 @@ final class Settings {
     Duration drainTimeout = InterlockMember.Builder.DEFAULT_DRAIN_TIMEOUT;
 
     Settings(String target) {
+        if (target.startsWith("http://") || target.startsWith("https://")) {
+            throw new Failure(ClientCodes.INVALID_OPTIONS,
+                    target + " is a URL; the target is host:port of the gRPC port, such as localhost:9090, and TLS is"
+                            + " enabled by tls()", false).exception();
+        }
         this.target = target;
     }
 

@@ -47,6 +47,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.function.Executable;
 
 @Timeout(120)
 class ClientTest {
@@ -62,6 +63,17 @@ class ClientTest {
     @AfterAll
     static void endServer() {
         server.close();
+    }
+
+    @Test
+    void aUrlIsNoTarget() {
+        for (String url : List.of("http://localhost:9090", "https://example.com")) {
+            for (Executable make : List.<Executable>of(
+                    () -> InterlockClient.create(url), () -> InterlockMember.builder(url))) {
+                InterlockException failure = assertThrows(InterlockException.class, make);
+                assertEquals(ClientCodes.INVALID_OPTIONS, failure.code(), failure.getMessage());
+            }
+        }
     }
 
     @BeforeEach

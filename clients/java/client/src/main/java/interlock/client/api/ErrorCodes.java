@@ -242,7 +242,7 @@ public final class ErrorCodes {
     /** The tenant has reached a limit set by the operator; <code>properties.limit</code> names it, <code>properties.retryAfterMs</code> says when to retry. */
     public static final String TENANT_LIMIT_EXCEEDED = "TENANT_LIMIT_EXCEEDED";
 
-    /** Too many requests are in flight or waiting, or their bytes exceed <code>INTERLOCK_RECEIVING_BYTES</code>; wait for answers before sending more. */
+    /** Too many requests are in flight or waiting, or their bytes, or those of answers that are not read, exceed <code>INTERLOCK_RECEIVING_BYTES</code>; read answers before sending more. */
     public static final String TOO_MANY_REQUESTS = "TOO_MANY_REQUESTS";
 
     /** The topic does not exist in this namespace, or belongs to another tenant; publish an event to it first. */
@@ -383,7 +383,7 @@ public final class ErrorCodes {
         KNOWN.put(TASK_LEASE_LOST, new About("the worker no longer has the task: its lease has ended, and the task goes to another worker; stop working on it", 409, false));
         KNOWN.put(TASK_NOT_FOUND, new About("there is no such task, or it belongs to another tenant", 404, false));
         KNOWN.put(TENANT_LIMIT_EXCEEDED, new About("the tenant has reached a limit set by the operator; `properties.limit` names it, `properties.retryAfterMs` says when to retry", 429, true));
-        KNOWN.put(TOO_MANY_REQUESTS, new About("too many requests are in flight or waiting, or their bytes exceed `INTERLOCK_RECEIVING_BYTES`; wait for answers before sending more", 429, true));
+        KNOWN.put(TOO_MANY_REQUESTS, new About("too many requests are in flight or waiting, or their bytes, or those of answers that are not read, exceed `INTERLOCK_RECEIVING_BYTES`; read answers before sending more", 429, true));
         KNOWN.put(TOPIC_NOT_FOUND, new About("the topic does not exist in this namespace, or belongs to another tenant; publish an event to it first", 404, false));
         KNOWN.put(TRANSACTION_EXPIRED, new About("the transaction token has expired", 410, false));
         KNOWN.put(TRANSACTION_NOT_FOUND, new About("the transaction has already ended", 404, false));

@@ -7,7 +7,7 @@ package interlock.client.api;
  * @param address Where other nodes reach it by gRPC.
  * @param beatAgeMs How long ago its last heartbeat was, in milliseconds.
  * @param live Whether its last heartbeat is recent.
- * @param members How many compute members are connected to it, of all tenants.
+ * @param members How many compute members of the caller's tenant are connected to it.
  */
 public record ServiceNode(
         String address,

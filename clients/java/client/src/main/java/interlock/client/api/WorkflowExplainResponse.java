@@ -18,7 +18,7 @@ public record WorkflowExplainResponse(
         String id,
         @Nullable ModelKey model,
         @Nullable String requestId,
-        @Nullable List<WorkflowExplainResponseRun> runs,
+        @Nullable List<ExplainedRun> runs,
         @Nullable String state,
         @Nullable List<Way> transitions,
         @Nullable List<String> warnings) {}

@@ -17,14 +17,14 @@ import org.jspecify.annotations.Nullable;
  * @param transition The transition that was requested.
  * @param workflow The workflow that governs an entity.
  */
-public record WorkflowExplainResponseRun(
+public record ExplainedRun(
         @Nullable String settled,
         @Nullable List<Guard> skippedWorkflows,
         Start start,
         List<Step> steps,
         @Nullable String stopped,
         @Nullable String transition,
-        @Nullable WorkflowExplainResponseRunWorkflow workflow) {
+        @Nullable ExplainedRunWorkflow workflow) {
 
     /** What began a run. */
     public record Start(@JsonValue String value) {
@@ -52,7 +52,7 @@ public record WorkflowExplainResponseRun(
     }
 
     /** The workflow that governs an entity. */
-    public record WorkflowExplainResponseRunWorkflow(
+    public record ExplainedRunWorkflow(
             String name,
             String why) {}
 }

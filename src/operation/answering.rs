@@ -1,0 +1,189 @@
+//! Limits the bytes of answers that clients have not read yet.
+//!
+//! An answer is in memory until its client has read it. Those from 64 KiB on count until then, in a
+//! budget of which one tenant has half. An answer that finds no room waits for others to be read;
+//! those that wait have a budget of the same size, and what finds no room there is dropped at once.
+
+use std::{sync::Arc, time::Duration};
+
+use futures_util::{Stream, StreamExt as _, stream};
+
+use super::{
+    Access,
+    receiving::{Hold, Receiving},
+};
+use crate::error::Failure;
+use crate::id::Tenant;
+
+/// From how many bytes on an answer is counted. Smaller ones are bounded by the number of requests.
+const COUNTED_BYTES: usize = 64 << 10;
+
+/// How long an answer waits for room, and how long an item of one that has begun: longer than an
+/// answer that is not read at all is kept by default.
+const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE_BEGUN: Duration = Duration::from_mins(1);
+
+/// The budget of all answers; cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Answering {
+    given: Receiving,
+    waiting: Receiving,
+}
+
+/// The budget of all answers, for those to one tenant.
+#[derive(Debug, Clone)]
+pub struct AnswersTo {
+    answering: Answering,
+    tenant: Tenant,
+}
+
+/// What an answer counts, until this is dropped; nothing where it is small.
+pub type Unread = Option<Arc<Hold>>;
+
+impl Answering {
+    /// A budget of so many bytes.
+    pub fn new(most: usize) -> Self {
+        Self {
+            given: Receiving::of_answers(most),
+            waiting: Receiving::of_answers(most),
+        }
+    }
+
+    /// Those to one tenant.
+    pub fn to(&self, tenant: &Tenant) -> AnswersTo {
+        AnswersTo {
+            answering: self.clone(),
+            tenant: tenant.clone(),
+        }
+    }
+}
+
+impl AnswersTo {
+    /// Counts an answer, and waits a little for room. The answer to a request that has changed
+    /// something is given in any case.
+    pub async fn hold_of(&self, access: Access, bytes: usize) -> Result<Unread, Failure> {
+        match access {
+            Access::Read => self.hold(bytes, PATIENCE).await,
+            Access::Write => Ok(self.hold_anyway(bytes)),
+        }
+    }
+
+    async fn hold(&self, bytes: usize, patience: Duration) -> Result<Unread, Failure> {
+        if bytes < COUNTED_BYTES {
+            return Ok(None);
+        }
+        let hold = self.answering.given.hold(&self.tenant);
+        if !hold.holds_now(bytes) {
+            let waiting = self.answering.waiting.hold(&self.tenant);
+            waiting.try_hold(bytes)?;
+            hold.hold_within(patience, bytes).await?;
+        }
+        Ok(Some(Arc::new(hold)))
+    }
+
+    fn hold_anyway(&self, bytes: usize) -> Unread {
+        (bytes >= COUNTED_BYTES).then(|| {
+            let hold = self.answering.given.hold(&self.tenant);
+            hold.hold_anyway(bytes);
+            Arc::new(hold)
+        })
+    }
+
+    /// Counts each item of an answer until the next is asked for. One that finds no room ends the
+    /// answer with what `no_room` makes of the reason.
+    pub fn counting<T: Send + 'static>(
+        self,
+        items: impl Stream<Item = T> + Send + 'static,
+        size: impl Fn(&T) -> usize + Send + Sync + 'static,
+        no_room: impl Fn(&Failure) -> T + Send + Sync + 'static,
+    ) -> impl Stream<Item = T> + Send + 'static {
+        let begun = (items.boxed(), (self, size, no_room), Unread::None);
+        stream::unfold(begun, |(mut items, counter, unread)| async move {
+            // It was read, since more is asked for.
+            drop(unread);
+            let item = items.next().await?;
+            let (room, size, no_room) = &counter;
+            match room.hold(size(&item), PATIENCE_BEGUN).await {
+                Ok(unread) => Some((item, (items, counter, unread))),
+                Err(failure) => {
+                    let last = no_room(&failure);
+                    Some((last, (stream::empty().boxed(), counter, None)))
+                }
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Code;
+
+    const MB: usize = 1 << 20;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_waits_until_others_are_read() {
+        let answering = Answering::new(8 * MB);
+        let room = answering.to(&"one".into());
+        assert!(
+            room.hold_of(Access::Read, 60 << 10)
+                .await
+                .expect("small")
+                .is_none()
+        );
+        let first = room.hold_of(Access::Read, 3 * MB).await.expect("room");
+        let reading = async {
+            tokio::time::sleep(PATIENCE / 2).await;
+            drop(first);
+        };
+        let (second, ()) = tokio::join!(room.hold_of(Access::Read, 3 * MB), reading);
+        let second = second.expect("the first was read");
+        let (third, fourth) = tokio::join!(
+            room.hold_of(Access::Read, 3 * MB),
+            room.hold_of(Access::Read, 3 * MB)
+        );
+        for refused in [third, fourth] {
+            assert_eq!(refused.expect_err("no room").code(), Code::TooManyRequests);
+        }
+        let other = answering.to(&"other".into());
+        assert!(
+            other
+                .hold_of(Access::Read, 3 * MB)
+                .await
+                .expect("its own half")
+                .is_some()
+        );
+        drop(second);
+        let written = room.hold_anyway(9 * MB);
+        assert!(room.hold_of(Access::Read, MB).await.is_err(), "it counts");
+        drop(written);
+        assert!(
+            room.hold_of(Access::Read, MB)
+                .await
+                .expect("room")
+                .is_some()
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_item_counts_until_the_next_is_asked_for() {
+        let answering = Answering::new(8 * MB);
+        let room = answering.to(&"one".into());
+        let items = stream::iter([3 * MB, 3 * MB, 3 * MB]);
+        let items = room.clone().counting(items, |bytes| *bytes, |_| 0);
+        tokio::pin!(items);
+        assert_eq!(items.next().await, Some(3 * MB));
+        assert_eq!(items.next().await, Some(3 * MB), "one at a time");
+        assert!(room.hold_of(Access::Read, 3 * MB).await.is_err());
+        assert_eq!(items.next().await, Some(3 * MB));
+        assert_eq!(items.next().await, None);
+        let held = room
+            .hold_of(Access::Read, 3 * MB)
+            .await
+            .expect("all were read");
+        let items = stream::iter([3 * MB, 3 * MB]);
+        let items = room.counting(items, |bytes| *bytes, |_| 0);
+        assert_eq!(items.collect::<Vec<_>>().await, [0], "it ends");
+        drop(held);
+    }
+}
