@@ -313,7 +313,7 @@ async fn report_health(
             reporter.set_service_status(service, status).await;
         }
     };
-    let mut reported = None;
+    let mut last = None;
     loop {
         let status = if storage.is_well() {
             ServingStatus::Serving
@@ -321,9 +321,9 @@ async fn report_health(
             ServingStatus::NotServing
         };
         // A status that is set again is sent again to all that watch it.
-        if reported != Some(status) {
+        if last != Some(status) {
             report(status).await;
-            reported = Some(status);
+            last = Some(status);
         }
         tokio::select! {
             () = tokio::time::sleep(INTERVAL) => {}

@@ -319,7 +319,10 @@ impl Channels {
         };
         match reported.map_err(Refused::Failed)? {
             Reported::Unknown => Err(Refused::NoTask),
-            reported => Ok(Ended {
+            reported @ (Reported::Applied
+            | Reported::Late
+            | Reported::Conflict
+            | Reported::Lost) => Ok(Ended {
                 applied: reported == Reported::Applied,
                 will_retry: reported.is_repeated(),
             }),

@@ -118,9 +118,8 @@ impl Runtime {
         by: &Initiator,
         advance: Advance,
     ) -> Result<Arrived, Failure> {
-        let (conflicts, mut read) = (session.conflicts(), advance.read);
-        let held_before = session.unit()?.bytes();
-        let mut arrived = Arrived::default();
+        let (conflicts, held_before) = (session.conflicts(), session.unit()?.bytes());
+        let (mut read, mut arrived) = (advance.read, Arrived::default());
         let mut queue = VecDeque::from([(advance.run, advance.arrival)]);
         let mut is_first = true;
         while let Some((run, arrival)) = queue.pop_front() {
