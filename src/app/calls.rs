@@ -120,7 +120,7 @@ impl Calls {
                 .inflates(self.admission.message_max)
                 .begins_within(greeting_max, greeting_too_large)
         });
-        self.route(request, deadline).await
+        self.answered(request, deadline).await
     }
 
     /// Serves a call to a method that asks for no token.
@@ -132,7 +132,7 @@ impl Calls {
             // A service that still reads the request would keep the call open.
             StreamBody::new(BodyStream::new(body).take_until(over.clone().cancelled_owned()))
         });
-        let response = self.route(request, deadline).await;
+        let response = self.answered(request, deadline).await;
         response.map(|body| {
             Body::new(UntilStopped {
                 body,
@@ -142,7 +142,7 @@ impl Calls {
         })
     }
 
-    async fn route<B>(&self, request: Request<B>, deadline: Option<Duration>) -> Response<Body>
+    async fn answered<B>(&self, request: Request<B>, deadline: Option<Duration>) -> Response<Body>
     where
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,

@@ -7,7 +7,7 @@ use super::{
     form::{EntityStep, Kind, Target},
     history::EventKind,
     machine::{Doing, Ended, Flow, Machine},
-    run::Waiting,
+    run::{Then, Waiting},
 };
 use crate::clock::Timestamp;
 
@@ -53,6 +53,24 @@ impl Machine<'_> {
             })
         );
         self.world.is_full || (is_of_entity && self.world.is_apart)
+    }
+
+    /// Does something after a delay, at once if there is none.
+    pub(super) fn later(&mut self, delay: std::time::Duration, then: Then) -> Flow {
+        if delay.is_zero() && self.stands_apart() {
+            // Its conflicts are counted anew.
+            return Flow::PutOff(then);
+        }
+        if delay.is_zero() {
+            return match then {
+                Then::Retry => self.retry(),
+                Then::Poll => Flow::Go(Doing::Execute),
+                Then::Attempt => self.retry_attempt(),
+                Then::Delay => self.delayed(),
+            };
+        }
+        let until = self.world.now.after(delay);
+        Flow::Park(Waiting::Timer { then, until })
     }
 
     pub(super) fn call_entity(&mut self, step: EntityStep, input: &str) -> Flow {

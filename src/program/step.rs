@@ -387,24 +387,6 @@ impl Machine<'_> {
         self.leave(ended, reason)
     }
 
-    /// Does something after a delay, at once if there is none.
-    pub(super) fn later(&mut self, delay: std::time::Duration, then: Then) -> Flow {
-        if delay.is_zero() && self.stands_apart() {
-            // Its conflicts are counted anew.
-            return Flow::PutOff(then);
-        }
-        if delay.is_zero() {
-            return match then {
-                Then::Retry => self.retry(),
-                Then::Poll => Flow::Go(Doing::Execute),
-                Then::Attempt => self.retry_attempt(),
-                Then::Delay => self.delayed(),
-            };
-        }
-        let until = self.world.now.after(delay);
-        Flow::Park(Waiting::Timer { then, until })
-    }
-
     pub(super) fn retry(&mut self) -> Flow {
         let name = self.name();
         self.push(EventKind::StepRetry, &name);

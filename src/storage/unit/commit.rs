@@ -10,6 +10,11 @@ use crate::storage::{
 };
 
 impl UnitOfWork {
+    /// How many bytes it holds that are to be written, roughly.
+    pub const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Commits everything, or nothing. Cancelling has an effect until the committer takes it.
     pub fn commit(
         self,

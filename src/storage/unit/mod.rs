@@ -192,11 +192,6 @@ impl UnitOfWork {
         &self.attribution
     }
 
-    /// How many bytes it holds that are to be written, roughly.
-    pub const fn bytes(&self) -> usize {
-        self.bytes
-    }
-
     pub const fn storage(&self) -> &Storage {
         &self.storage
     }
