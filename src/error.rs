@@ -639,7 +639,7 @@ pub fn shown(text: &str) -> &str {
 }
 
 /// An error's text and that of its causes, outermost first.
-fn chain(error: &dyn StdError) -> String {
+pub fn chain(error: &dyn StdError) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(inner) = source {

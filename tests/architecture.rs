@@ -17,7 +17,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("json",      &[]),
     ("random",    &[]),
     ("backoff",   &[]),
-    ("telemetry", &[]),
+    ("telemetry", &["error"]),
     ("pool",      &["telemetry"]),
     ("entity",    &["clock", "id"]),
     ("dispatch",   &["entity", "id"]),

@@ -188,7 +188,7 @@ impl http_body::Body for UntilStopped {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
         let this = self.get_mut();
-        // First what is ready: one that watches the health is told of the stop.
+        // What is ready comes first: a watch of the health reports the stop before it ends.
         let polled = Pin::new(&mut this.body).poll_frame(cx);
         if polled.is_ready() {
             return polled;
@@ -207,7 +207,7 @@ impl http_body::Body for UntilStopped {
 }
 
 fn no_room(failure: &Failure) -> Box<dyn std::error::Error + Send + Sync> {
-    Box::new(Status::resource_exhausted(failure.to_string()))
+    Box::new(grpc::no_room(failure))
 }
 
 fn greeting_too_large() -> Box<dyn std::error::Error + Send + Sync> {

@@ -156,8 +156,8 @@ impl Serving {
         stop: CancellationToken,
     ) -> Result<(), Error> {
         let (reporter, health) = tonic_health::server::health_reporter();
-        let told = CancellationToken::new();
-        let watch = report_health(reporter, self.storage, stop.clone(), told.clone());
+        let announced = CancellationToken::new();
+        let watch = report_health(reporter, self.storage, stop.clone(), announced.clone());
         let admission = self.grpc.clone();
         let service = CloudEventsServiceServer::new(self.grpc)
             .max_decoding_message_size(admission.message_max)
@@ -193,7 +193,7 @@ impl Serving {
             routes,
             times,
             admission,
-            stopping: told,
+            stopping: announced,
         });
         let grpc = connections::serve(
             listeners.grpc,
@@ -297,13 +297,13 @@ fn too_slow(times: &Times) -> Box<dyn std::error::Error + Send + Sync> {
     })
 }
 
-/// Keeps `grpc.health.v1` equal to the readiness of the storage. Cancels `told` when those that watch
-/// it know of the stop.
+/// Keeps `grpc.health.v1` equal to the readiness of the storage. Cancels `announced` once its
+/// watches have the status of the stop.
 async fn report_health(
     reporter: tonic_health::server::HealthReporter,
     storage: Storage,
     stop: CancellationToken,
-    told: CancellationToken,
+    announced: CancellationToken,
 ) {
     const INTERVAL: Duration = Duration::from_secs(1);
     type Service = CloudEventsServiceServer<grpc::Service>;
@@ -331,5 +331,5 @@ async fn report_health(
         }
     }
     report(ServingStatus::NotServing).await;
-    told.cancel();
+    announced.cancel();
 }

@@ -6,7 +6,7 @@ use futures_util::{Stream, StreamExt as _, stream};
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status};
 
-use super::{Service, TOKEN_METADATA, invalid};
+use super::{Service, TOKEN_METADATA, invalid, no_room};
 use crate::error::{Code, Failure};
 use crate::event::{
     Event, EventType,
@@ -18,10 +18,6 @@ use crate::operation::{Answer, Answers, Context, Family, Route, dispatch};
 
 /// The answers of a server-streaming method.
 pub(super) type Answered = Pin<Box<dyn Stream<Item = Result<Frame, Status>> + Send>>;
-
-fn no_room(failure: &Failure) -> Status {
-    Status::resource_exhausted(failure.to_string())
-}
 
 /// The operations that a method accepts: those of its family, and, if it is unary, only those with
 /// one answer.
@@ -76,7 +72,7 @@ impl Method {
         match dispatch(cx.clone(), event).await {
             Ok(Answer::One(success)) => {
                 let event = success.into_event(&id, route.response);
-                let unread = cx.answers().hold_of(route.access, event.len()).await;
+                let unread = cx.answers(route.access).hold(event.len()).await;
                 let unread = unread.map_err(|failure| no_room(&failure))?;
                 let mut response = Response::new(event.into());
                 if let Some(unread) = unread {
@@ -131,7 +127,7 @@ impl Method {
             }
             Err(failure) => one(self.refuse(route, &cx, &id, &failure)),
         };
-        let answered = cx.answers().counting(
+        let answered = cx.answers(route.access).counting(
             answered,
             |event| event.as_ref().map_or(0, Event::len),
             |failure| Err(no_room(failure)),

@@ -102,6 +102,11 @@ pub fn message_too_large(limit: usize) -> String {
     )
 }
 
+/// The status of a request for whose bytes, or those of its answer, there is no room.
+pub fn no_room(failure: &Failure) -> Status {
+    Status::resource_exhausted(failure.to_string())
+}
+
 /// The maximum size of the message of a status in bytes. It is in a header, where a character takes
 /// up to three times its bytes, and clients refuse more than 8 KiB of headers.
 const STATUS_BYTES_MAX: usize = 2 << 10;

@@ -30,11 +30,12 @@ pub struct Answering {
     waiting: Receiving,
 }
 
-/// The budget of all answers, for those to one tenant.
+/// The budget of all answers, for those to one request.
 #[derive(Debug, Clone)]
 pub struct AnswersTo {
     answering: Answering,
     tenant: Tenant,
+    access: Access,
 }
 
 /// What an answer counts, until this is dropped; nothing where it is small.
@@ -49,44 +50,38 @@ impl Answering {
         }
     }
 
-    /// Those to one tenant.
-    pub fn to(&self, tenant: &Tenant) -> AnswersTo {
+    /// Those to a request of a tenant. The answer to a request that changes something is sent
+    /// whether there is room or not.
+    pub fn to(&self, tenant: &Tenant, access: Access) -> AnswersTo {
         AnswersTo {
             answering: self.clone(),
             tenant: tenant.clone(),
+            access,
         }
     }
 }
 
 impl AnswersTo {
-    /// Counts an answer, and waits a little for room. The answer to a request that has changed
-    /// something is given in any case.
-    pub async fn hold_of(&self, access: Access, bytes: usize) -> Result<Unread, Failure> {
-        match access {
-            Access::Read => self.hold(bytes, PATIENCE).await,
-            Access::Write => Ok(self.hold_anyway(bytes)),
-        }
+    /// Counts an answer, and waits a little for room.
+    pub async fn hold(&self, bytes: usize) -> Result<Unread, Failure> {
+        self.hold_within(PATIENCE, bytes).await
     }
 
-    async fn hold(&self, bytes: usize, patience: Duration) -> Result<Unread, Failure> {
+    async fn hold_within(&self, patience: Duration, bytes: usize) -> Result<Unread, Failure> {
         if bytes < COUNTED_BYTES {
             return Ok(None);
         }
         let hold = self.answering.given.hold(&self.tenant);
-        if !hold.holds_now(bytes) {
-            let waiting = self.answering.waiting.hold(&self.tenant);
-            waiting.try_hold(bytes)?;
-            hold.hold_within(patience, bytes).await?;
+        match self.access {
+            Access::Write => hold.hold_anyway(bytes),
+            Access::Read if hold.holds_now(bytes) => {}
+            Access::Read => {
+                let waiting = self.answering.waiting.hold(&self.tenant);
+                waiting.try_hold(bytes)?;
+                hold.hold_within(patience, bytes).await?;
+            }
         }
         Ok(Some(Arc::new(hold)))
-    }
-
-    fn hold_anyway(&self, bytes: usize) -> Unread {
-        (bytes >= COUNTED_BYTES).then(|| {
-            let hold = self.answering.given.hold(&self.tenant);
-            hold.hold_anyway(bytes);
-            Arc::new(hold)
-        })
     }
 
     /// Counts each item of an answer until the next is asked for. One that finds no room ends the
@@ -103,7 +98,7 @@ impl AnswersTo {
             drop(unread);
             let item = items.next().await?;
             let (room, size, no_room) = &counter;
-            match room.hold(size(&item), PATIENCE_BEGUN).await {
+            match room.hold_within(PATIENCE_BEGUN, size(&item)).await {
                 Ok(unread) => Some((item, (items, counter, unread))),
                 Err(failure) => {
                     let last = no_room(&failure);
@@ -124,66 +119,50 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_answer_waits_until_others_are_read() {
         let answering = Answering::new(8 * MB);
-        let room = answering.to(&"one".into());
-        assert!(
-            room.hold_of(Access::Read, 60 << 10)
-                .await
-                .expect("small")
-                .is_none()
-        );
-        let first = room.hold_of(Access::Read, 3 * MB).await.expect("room");
+        let room = answering.to(&"one".into(), Access::Read);
+        assert!(room.hold(60 << 10).await.expect("small").is_none());
+        let first = room.hold(3 * MB).await.expect("room");
         let reading = async {
             tokio::time::sleep(PATIENCE / 2).await;
             drop(first);
         };
-        let (second, ()) = tokio::join!(room.hold_of(Access::Read, 3 * MB), reading);
+        let (second, ()) = tokio::join!(room.hold(3 * MB), reading);
         let second = second.expect("the first was read");
-        let (third, fourth) = tokio::join!(
-            room.hold_of(Access::Read, 3 * MB),
-            room.hold_of(Access::Read, 3 * MB)
-        );
+        let (third, fourth) = tokio::join!(room.hold(3 * MB), room.hold(3 * MB));
         for refused in [third, fourth] {
             assert_eq!(refused.expect_err("no room").code(), Code::TooManyRequests);
         }
-        let other = answering.to(&"other".into());
-        assert!(
-            other
-                .hold_of(Access::Read, 3 * MB)
-                .await
-                .expect("its own half")
-                .is_some()
-        );
+        let other = answering.to(&"other".into(), Access::Read);
+        assert!(other.hold(3 * MB).await.expect("its own half").is_some());
         drop(second);
-        let written = room.hold_anyway(9 * MB);
-        assert!(room.hold_of(Access::Read, MB).await.is_err(), "it counts");
+        let writer = answering.to(&"one".into(), Access::Write);
+        let written = writer.hold(9 * MB).await.expect("in any case");
+        assert!(room.hold(MB).await.is_err(), "it counts");
         drop(written);
-        assert!(
-            room.hold_of(Access::Read, MB)
-                .await
-                .expect("room")
-                .is_some()
-        );
+        assert!(room.hold(MB).await.expect("room").is_some());
     }
 
     #[tokio::test(start_paused = true)]
     async fn an_item_counts_until_the_next_is_asked_for() {
         let answering = Answering::new(8 * MB);
-        let room = answering.to(&"one".into());
+        let room = answering.to(&"one".into(), Access::Read);
         let items = stream::iter([3 * MB, 3 * MB, 3 * MB]);
         let items = room.clone().counting(items, |bytes| *bytes, |_| 0);
         tokio::pin!(items);
         assert_eq!(items.next().await, Some(3 * MB));
         assert_eq!(items.next().await, Some(3 * MB), "one at a time");
-        assert!(room.hold_of(Access::Read, 3 * MB).await.is_err());
+        assert!(room.hold(3 * MB).await.is_err());
         assert_eq!(items.next().await, Some(3 * MB));
         assert_eq!(items.next().await, None);
-        let held = room
-            .hold_of(Access::Read, 3 * MB)
-            .await
-            .expect("all were read");
+        let held = room.hold(3 * MB).await.expect("all were read");
         let items = stream::iter([3 * MB, 3 * MB]);
         let items = room.counting(items, |bytes| *bytes, |_| 0);
         assert_eq!(items.collect::<Vec<_>>().await, [0], "it ends");
+        let items = stream::iter([3 * MB, 3 * MB]);
+        let writer = answering.to(&"one".into(), Access::Write);
+        let items = writer.counting(items, |bytes| *bytes, |_| 0);
+        let all: Vec<_> = items.collect().await;
+        assert_eq!(all, [3 * MB, 3 * MB], "what was written is answered");
         drop(held);
     }
 }

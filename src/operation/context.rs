@@ -8,7 +8,7 @@ use tokio_util::{
 };
 
 use super::{
-    Output,
+    Access, Output,
     answering::{Answering, AnswersTo},
     bundles::OwnRoutes,
     limits::Tenants,
@@ -165,9 +165,11 @@ impl Context {
         &self.login.caller
     }
 
-    /// The budget of answers to the caller.
-    pub fn answers(&self) -> AnswersTo {
-        self.services.answering.to(&self.login.caller.tenant)
+    /// The budget of answers to the request.
+    pub fn answers(&self, access: Access) -> AnswersTo {
+        self.services
+            .answering
+            .to(&self.login.caller.tenant, access)
     }
 
     /// The id of the envelope, to which answers refer.

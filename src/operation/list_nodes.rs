@@ -33,11 +33,7 @@ impl Operation for ListNodes {
         let nodes = storage.nodes().await?;
         let here = cx.members().connected(tenant).len();
         // Members are written to the database in a cluster only.
-        let elsewhere = if storage.is_shared() {
-            storage.node_members(tenant).await?
-        } else {
-            Vec::new()
-        };
+        let elsewhere = storage.node_members(tenant).await?;
         let count = |row| elsewhere.iter().filter(|member| member.node == row).count();
         let nodes = nodes.into_iter().map(|node| Node {
             live: node.is_live(),

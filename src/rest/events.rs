@@ -114,7 +114,7 @@ async fn serve(gateway: &Arc<Gateway>, request: Request) -> Result<Response, Fai
                 "each event of a batch has its own key, as the attribute `{IDEMPOTENCY_ATTRIBUTE}`, not the header `{KEY_HEADER}`"
             )));
         }
-        let unread = sender.answers();
+        let unread = sender.answers(access_of(&events));
         let answers = stream::iter(events).then(move |event| {
             let sender = sender.clone();
             async move { sender.answer(event).await.into_events() }
@@ -130,15 +130,25 @@ async fn serve(gateway: &Arc<Gateway>, request: Request) -> Result<Response, Fai
         None => event,
     };
     let event = event.map(|event| event.within_call(trace_of(&head.headers).as_ref()));
-    let route = event.as_ref().ok().and_then(|event| Route::of(event.kind));
-    let access = route.map_or(Access::Write, |route| route.access);
+    let answers = sender.answers(access_of(std::slice::from_ref(&event)));
     let response = match (sender.answer(event).await, mode) {
         (Reply::One(event), Mode::Binary) => binary(event),
         (Reply::One(event), Mode::Structured | Mode::Batched) => structured(&event),
         // A streamed answer is always a batch.
-        (Reply::Many(events), _) => return Ok(batch(events, sender.answers())),
+        (Reply::Many(events), _) => return Ok(batch(events, answers)),
     };
-    unread(response, &sender.answers(), access).await
+    unread(response, &answers).await
+}
+
+/// Whether one of these events changes anything.
+fn access_of(events: &[Result<Event, Rejected>]) -> Access {
+    let routes = events.iter().flatten().filter_map(|it| Route::of(it.kind));
+    let writes = |route: &Route| route.access == Access::Write;
+    if routes.into_iter().any(writes) {
+        Access::Write
+    } else {
+        Access::Read
+    }
 }
 
 /// The event with the key that came as a header, unless it has one of its own.
@@ -199,10 +209,10 @@ fn undecoded_is_failure(
 }
 
 impl Sender {
-    /// The budget of answers to the sender.
-    fn answers(&self) -> AnswersTo {
+    /// The budget of answers to a request of the sender.
+    fn answers(&self, access: Access) -> AnswersTo {
         let answering = &self.gateway.services.answering;
-        answering.to(&self.login.caller.tenant)
+        answering.to(&self.login.caller.tenant, access)
     }
 
     /// What answers one event: events, whatever happens.

@@ -46,9 +46,7 @@ use crate::error::{Code, Failure};
 use crate::event::{AttributeValue, Data, Event, IDEMPOTENCY_ATTRIBUTE};
 use crate::help::Library;
 use crate::id::MessageId;
-use crate::operation::{
-    self, Access, AnswersTo, Context, Hold, Permit, Services, dispatch_permitted,
-};
+use crate::operation::{self, AnswersTo, Context, Hold, Permit, Services, dispatch_permitted};
 
 pub use admin::{Bearer, Readiness, admin};
 pub use carried::answer_carried;
@@ -284,22 +282,18 @@ async fn try_serve(
         CancellationToken::new(),
     )
     .holding(Some(Arc::new(hold)));
-    let (answers, access) = (cx.answers(), permit.access());
+    let answers = cx.answers(permit.access());
     let answer = dispatch_permitted(permit, cx, event).await;
     let answer = answer.map_err(|failure| (spelling.fault)(parts.at_fault(failure)))?;
     let response = spelling.read.response(answer, &parts, &answers).await?;
-    unread(response, &answers, access).await
+    unread(response, &answers).await
 }
 
 /// Counts an answer whose size is known; what is sent as it comes counts on its way.
-async fn unread(
-    mut response: Response,
-    answers: &AnswersTo,
-    access: Access,
-) -> Result<Response, Failure> {
+async fn unread(mut response: Response, answers: &AnswersTo) -> Result<Response, Failure> {
     let bytes = response.body().size_hint().exact().unwrap_or_default();
     let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-    if let Some(unread) = answers.hold_of(access, bytes).await? {
+    if let Some(unread) = answers.hold(bytes).await? {
         // The connection has it until the answer is read.
         response.extensions_mut().insert(unread);
     }

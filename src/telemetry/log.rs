@@ -25,6 +25,8 @@ use tracing_subscriber::{
     util::SubscriberInitExt as _,
 };
 
+use crate::error::chain;
+
 /// Set by the first panic and never reset: the state it left behind is unknown.
 static PANICKED: AtomicBool = AtomicBool::new(false);
 
@@ -92,22 +94,7 @@ impl Visit for PlainFields<'_> {
     }
 
     fn record_error(&mut self, field: &Field, error: &(dyn Error + 'static)) {
-        self.record_debug(field, &WithCauses(error));
-    }
-}
-
-/// The text of an error and those of its causes, outermost first.
-struct WithCauses<'a>(&'a (dyn Error + 'static));
-
-impl fmt::Debug for WithCauses<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0)?;
-        let mut cause = self.0.source();
-        while let Some(next) = cause {
-            write!(f, ": {next}")?;
-            cause = next.source();
-        }
-        Ok(())
+        self.record_debug(field, &format_args!("{}", chain(error)));
     }
 }
 

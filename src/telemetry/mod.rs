@@ -1,6 +1,6 @@
 //! Telemetry: the log, metrics, and the trace sampler.
 //!
-//! May use: nothing of this crate.
+//! May use: [`crate::error`].
 //! Everything here belongs to the process and contains nobody's data: metrics never name an entity
 //! or a tenant.
 

@@ -26,7 +26,7 @@ use tonic::transport::{Certificate, Channel, ClientTlsConfig, Identity};
 
 use crate::support::{
     Connection, Member, Reply, Server, backend, command, database::Database, governed_model,
-    new_entity, processed_by, sync_processor,
+    new_entity, processed_by, sync_processor, wait::until,
 };
 
 /// How long a test waits for anything.
@@ -339,8 +339,12 @@ async fn an_expired_certificate_is_reported_and_used() {
         params.not_after = rcgen::date_time_ymd(2020, 1, 1);
     });
     files.put(&expired);
-    server.signal("-HUP");
-    logged(&server, "the certificate is not valid now").await;
+    // A signal before its handler is there would be lost.
+    until("the certificate is reported", async || {
+        server.signal("-HUP");
+        server.logged().contains("the certificate is not valid now")
+    })
+    .await;
     drop(server);
     let log = files.server().logged();
     assert!(log.contains("the certificate is not valid now"), "{log}");

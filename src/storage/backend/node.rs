@@ -47,7 +47,7 @@ impl Backend {
         Ok(database.beat(own).await.map_err(postgres::understood)?)
     }
 
-    /// All nodes there are, with the number of their members.
+    /// All nodes there are.
     pub(in crate::storage) async fn nodes(&self) -> Result<Vec<Node>, Error> {
         let Kind::Postgres(database) = &self.kind else {
             return Ok(Vec::new());

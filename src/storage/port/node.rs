@@ -32,8 +32,6 @@ pub struct Node {
     pub version: Arc<str>,
     /// How long ago its last beat was, by the clock of the server.
     pub beat_age: Duration,
-    /// How many members are connected to it, where that was asked for.
-    pub members: usize,
 }
 
 impl Node {

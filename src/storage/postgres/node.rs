@@ -29,16 +29,15 @@ pub(super) fn micros(age: Duration) -> i64 {
 }
 
 /// A row of `node` as it is read: the number, three texts, the age of the beat.
-type Row<T> = (i64, String, String, String, i64, T);
+type Row = (i64, String, String, String, i64);
 
-fn node((row, name, address, version, age, _): &Row<impl Sized>, members: usize) -> Node {
+fn node((row, name, address, version, age): Row) -> Node {
     Node {
-        row: NodeRow(*row),
-        name: name.as_str().into(),
-        address: address.as_str().into(),
-        version: version.as_str().into(),
+        row: NodeRow(row),
+        name: name.into(),
+        address: address.into(),
+        version: version.into(),
         beat_age: Duration::from_micros(age.unsigned_abs()),
-        members,
     }
 }
 
@@ -57,12 +56,15 @@ impl Postgres {
     /// Says that a node is live; all nodes there are. None if the node is not in the table any
     /// more.
     pub(in crate::storage) async fn beat(&self, own: NodeRow) -> Result<Option<Vec<Node>>, Error> {
-        let rows: Vec<Row<bool>> = sqlx::query_as(NODE_BEAT)
+        let rows: Vec<(i64, String, String, String, i64, bool)> = sqlx::query_as(NODE_BEAT)
             .bind(own.0)
             .fetch_all(&self.reads)
             .await?;
         let is_kept = rows.first().is_some_and(|row| row.5);
-        Ok(is_kept.then(|| rows.iter().map(|row| node(row, 0)).collect()))
+        let nodes = rows
+            .into_iter()
+            .map(|(row, name, address, version, age, _)| node((row, name, address, version, age)));
+        Ok(is_kept.then(|| nodes.collect()))
     }
 
     /// Puts a node back that was removed because it did not beat for long. False if its name is in
@@ -82,11 +84,10 @@ impl Postgres {
         Ok(put.rows_affected() > 0)
     }
 
-    /// All nodes there are, with the number of their members.
+    /// All nodes there are.
     pub(in crate::storage) async fn nodes(&self) -> Result<Vec<Node>, Error> {
-        let rows: Vec<Row<i64>> = sqlx::query_as(NODE_LIST).fetch_all(&self.reads).await?;
-        let count = |members: i64| usize::try_from(members).unwrap_or_default();
-        Ok(rows.iter().map(|row| node(row, count(row.5))).collect())
+        let rows: Vec<Row> = sqlx::query_as(NODE_LIST).fetch_all(&self.reads).await?;
+        Ok(rows.into_iter().map(node).collect())
     }
 
     /// Removes a node and its members.

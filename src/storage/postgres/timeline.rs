@@ -17,7 +17,7 @@ use super::failure::Trouble;
 const TIMELINE: &str = include_str!("sql/server_timeline.sql");
 
 /// Errors of servers that do not have the functions, or do not allow them.
-const NOT_SAID: [&str; 3] = ["0A000", "42501", "42883"];
+const UNSUPPORTED: [&str; 3] = ["0A000", "42501", "42883"];
 
 /// A timeline that a server writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -29,13 +29,15 @@ pub(super) struct Timeline {
 
 impl Timeline {
     /// The one of a server that takes writes; an error if it does not. None if a server that is only
-    /// compatible with `PostgreSQL` does not say it.
+    /// compatible with `PostgreSQL` does not report it.
     pub(super) async fn of(connection: &mut PgConnection) -> Result<Option<Self>, sqlx::Error> {
         let asked = sqlx::query_as(TIMELINE).fetch_one(connection).await;
         match asked {
             Ok((system, number)) => Ok(Some(Self { system, number })),
             Err(sqlx::Error::Database(error))
-                if error.code().is_some_and(|code| NOT_SAID.contains(&&*code)) =>
+                if error
+                    .code()
+                    .is_some_and(|code| UNSUPPORTED.contains(&&*code)) =>
             {
                 Ok(None)
             }

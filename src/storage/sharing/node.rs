@@ -145,7 +145,7 @@ impl Storage {
         nodes.iter().find(|node| node.row == row).cloned()
     }
 
-    /// All nodes there are, with their members, as the database has them now. Of a database that is
+    /// All nodes there are, as the database has them now. Of a database that is
     /// not shared, this process.
     pub async fn nodes(&self) -> Result<Vec<Node>, Error> {
         if !self.is_shared() {
@@ -176,6 +176,5 @@ fn alone(row: NodeRow, entry: &NodeEntry) -> Node {
         address: Arc::clone(&entry.address),
         version: Arc::clone(&entry.version),
         beat_age: Duration::ZERO,
-        members: 0,
     }
 }

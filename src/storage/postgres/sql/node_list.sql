@@ -1,4 +1,3 @@
 select n.i, n.name, n.address, n.version,
-  greatest((extract(epoch from clock_timestamp()) * 1e6)::bigint - n.beat, 0),
-  (select count(*) from member m where m.i = n.i)
+  greatest((extract(epoch from clock_timestamp()) * 1e6)::bigint - n.beat, 0)
 from node n order by n.i
