@@ -11,7 +11,8 @@ use tokio::time::sleep;
 pub struct Backoff {
     first: Duration,
     longest: Duration,
-    pause: Duration,
+    /// How many attempts were of no use since the last that was.
+    attempts: u32,
 }
 
 impl Backoff {
@@ -19,14 +20,14 @@ impl Backoff {
         Self {
             first,
             longest,
-            pause: first,
+            attempts: 0,
         }
     }
 
     /// The pause that comes next; the one after it is longer.
     pub fn pause(&mut self) -> Duration {
-        let longer = self.pause.saturating_mul(2).min(self.longest);
-        std::mem::replace(&mut self.pause, longer)
+        self.attempts = self.attempts.saturating_add(1);
+        nth(self.first, self.longest, self.attempts)
     }
 
     /// Waits for the pause that comes next.
@@ -36,8 +37,14 @@ impl Backoff {
 
     /// An attempt was of use: the next pause is the first again.
     pub const fn reset(&mut self) {
-        self.pause = self.first;
+        self.attempts = 0;
     }
+}
+
+/// The pause after that many attempts.
+pub fn nth(first: Duration, longest: Duration, attempts: u32) -> Duration {
+    let doubled = 2_u32.saturating_pow(attempts.saturating_sub(1));
+    first.saturating_mul(doubled).min(longest)
 }
 
 #[cfg(test)]
@@ -52,5 +59,13 @@ mod tests {
         assert_eq!(pauses(), [100; 4]);
         backoff.reset();
         assert_eq!(backoff.pause().as_millis(), 20);
+    }
+
+    #[test]
+    fn the_pause_after_many_attempts_is_the_longest() {
+        let (first, longest) = (Duration::from_secs(1), Duration::from_secs(32));
+        let pauses = [0, 1, 2, 6, 7, 32, 33, u32::MAX].map(|n| nth(first, longest, n).as_secs());
+        assert_eq!(pauses, [1, 1, 2, 32, 32, 32, 32, 32]);
+        assert_eq!(nth(Duration::ZERO, longest, 9), Duration::ZERO);
     }
 }

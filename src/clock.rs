@@ -122,15 +122,15 @@ fn trimmed(time: DateTime<Utc>, digits: SecondsFormat) -> String {
 }
 
 fn parse(text: &str) -> Result<DateTime<Utc>, NotATime> {
-    let mended = if is_date(text) {
+    let completed = if is_date(text) {
         format!("{text}T00:00:00Z")
     } else {
         complete_offset(text)
     };
-    DateTime::parse_from_rfc3339(&mended)
+    DateTime::parse_from_rfc3339(&completed)
         .map(|time| time.to_utc())
         .or_else(|_| {
-            NaiveDateTime::parse_from_str(&mended, "%Y-%m-%dT%H:%M:%S%.f").map(|t| t.and_utc())
+            NaiveDateTime::parse_from_str(&completed, "%Y-%m-%dT%H:%M:%S%.f").map(|t| t.and_utc())
         })
         .map_err(|_| NotATime(text.to_owned()))
 }

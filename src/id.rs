@@ -13,6 +13,20 @@ use uuid::Uuid;
 #[error("`{0}` is not a UUID")]
 pub struct NotAUuid(pub String);
 
+/// The namespace of what names none (`runs.md` §2).
+pub const DEFAULT_NAMESPACE: &str = "default";
+
+/// Which texts name a namespace, for messages.
+pub const NAMESPACE_RULE: &str = "1 to 64 letters, digits, dots, hyphens or underscores";
+
+/// Whether a text names a namespace.
+pub fn is_namespace(text: &str) -> bool {
+    (1..=64).contains(&text.len())
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b".-_".contains(&byte))
+}
+
 macro_rules! uuid_ids {
     ($($(#[$doc:meta])* $name:ident;)*) => {$(
         $(#[$doc])*

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! names and failures   id  clock  error  compat  json  random  backoff  telemetry
-//!                      pool
+//!                      shares  pool
 //! pure                 entity  dispatch  model  condition  expr  workflow  program  dialect
 //!                      engine  explain
 //! services             storage  audit  outgoing  auth  connector  registry  compute  cluster
@@ -27,6 +27,7 @@ pub mod id;
 pub mod json;
 pub mod pool;
 pub mod random;
+pub mod shares;
 pub mod telemetry;
 
 pub mod condition;

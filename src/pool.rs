@@ -1,14 +1,13 @@
 //! Threads for expensive work: compiling patterns, evaluating large documents with large
 //! conditions, and executing modules of users.
 //!
-//! May use: [`crate::telemetry`].
+//! May use: [`crate::shares`], [`crate::telemetry`].
 //! Such work runs outside of the threads that serve requests, a few pieces at a time. Each tenant
 //! has a share of the slots, so that one tenant cannot occupy all of them. The work receives a flag
 //! that is set when nobody waits for its result any more, and checks it every few microseconds to
 //! milliseconds: a client that disconnects leaves no busy core behind.
 
 use std::{
-    collections::HashMap,
     num::NonZero,
     panic::resume_unwind,
     sync::{
@@ -18,13 +17,13 @@ use std::{
     thread::available_parallelism,
 };
 
-use parking_lot::{Mutex, MutexGuard};
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     task::{JoinError, spawn_blocking},
 };
 use tracing::Span;
 
+use crate::shares::Shares;
 use crate::telemetry::measure::Expensive;
 
 /// Parsing large conditions and compiling patterns.
@@ -33,36 +32,24 @@ static READING: LazyLock<Pool> = LazyLock::new(|| Pool::of_the_process(Expensive
 /// Evaluating large documents with large conditions.
 static EVALUATING: LazyLock<Pool> = LazyLock::new(|| Pool::of_the_process(Expensive::Evaluating));
 
+/// The most bytes of a document that are read on the calling thread: well below a millisecond.
+pub const AT_ONCE_BYTES_MAX: usize = 64 << 10;
+
 /// A pool of threads with shares.
 #[derive(Debug)]
 pub struct Pool {
     /// What is measured; none where no threads are used.
     kind: Option<Expensive>,
-    /// How many slots one tenant may have.
-    share: usize,
     places: Arc<Semaphore>,
-    /// A mutex, not a task: held for one look-up at the beginning and one at the end of work that
-    /// takes a thousand times as long.
-    lines: Arc<Lines>,
+    /// How many slots one tenant may have.
+    shares: Shares<u64>,
 }
 
-type Lines = Mutex<HashMap<u64, Arc<Semaphore>>>;
-
-/// The share of one tenant; removed when it is unused.
-#[derive(Debug)]
-struct Line {
-    lines: Arc<Lines>,
-    party: u64,
-    /// None once it is dropped.
-    share: Option<Arc<Semaphore>>,
-}
-
-/// A slot of a pool, until this is dropped. The fields are dropped in their order: the line last.
+/// A slot of a pool, until this is dropped.
 #[derive(Debug)]
 pub struct Slot {
     _place: Option<OwnedSemaphorePermit>,
     _turn: Option<OwnedSemaphorePermit>,
-    _line: Line,
 }
 
 /// Sets its flag when it is dropped.
@@ -101,45 +88,26 @@ impl Pool {
     pub fn of_slots(places: usize, share: usize) -> Self {
         Self {
             kind: None,
-            share,
             places: Arc::new(Semaphore::new(places)),
-            lines: Arc::default(),
+            shares: Shares::new(share),
         }
     }
 
     fn new(kind: Expensive, places: usize, share: usize) -> Self {
         Self {
             kind: Some(kind),
-            share,
-            places: Arc::new(Semaphore::new(places)),
-            lines: Arc::default(),
-        }
-    }
-
-    fn line(&self, party: u64) -> Line {
-        let mut lines = lock(&self.lines);
-        let share = lines
-            .entry(party)
-            .or_insert_with(|| Arc::new(Semaphore::new(self.share)));
-        Line {
-            share: Some(Arc::clone(share)),
-            lines: Arc::clone(&self.lines),
-            party,
+            ..Self::of_slots(places, share)
         }
     }
 
     /// Waits for a slot when it is its tenant's turn. The slot is free again once it is dropped.
     pub async fn enter(&self, party: u64) -> Slot {
-        let line = self.line(party);
-        let turn = match &line.share {
-            Some(share) => acquire(share).await,
-            None => None,
-        };
-        let place = acquire(&self.places).await;
+        let turn = self.shares.of(party).acquire_owned().await;
+        let place = Arc::clone(&self.places).acquire_owned().await;
+        // They are never closed.
         Slot {
-            _place: place,
-            _turn: turn,
-            _line: line,
+            _place: place.ok(),
+            _turn: turn.ok(),
         }
     }
 
@@ -154,40 +122,31 @@ impl Pool {
         let stop = Arc::new(AtomicBool::new(false));
         let _leaving = Leaving(Arc::clone(&stop));
         let (span, kind) = (Span::current(), self.kind);
-        let work = spawn_blocking(move || {
+        let work = blocking(move || {
             let measured = kind.map(Expensive::begin);
             let done = span.in_scope(|| work(&stop));
             drop((measured, slot));
             done
         });
-        match work.await.map_err(JoinError::try_into_panic) {
-            Ok(done) => done,
-            Err(Ok(panic)) => resume_unwind(panic),
-            // The process is stopping, and nobody is left to be answered.
-            Err(Err(_)) => std::future::pending().await,
+        match work.await {
+            Some(done) => done,
+            // Nobody is left to be answered.
+            None => std::future::pending().await,
         }
     }
 }
 
-impl Drop for Line {
-    fn drop(&mut self) {
-        let mut lines = lock(&self.lines);
-        drop(self.share.take());
-        let share = lines.get(&self.party);
-        // Only the table has it.
-        if share.is_some_and(|share| Arc::strong_count(share) == 1) {
-            lines.remove(&self.party);
-        }
+/// Does work on a thread where it may block; none if the process is stopping. A panic continues
+/// here.
+pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    match spawn_blocking(work)
+        .await
+        .map_err(JoinError::try_into_panic)
+    {
+        Ok(done) => Some(done),
+        Err(Ok(panic)) => resume_unwind(panic),
+        Err(Err(_)) => None,
     }
-}
-
-/// A semaphore that is never closed.
-async fn acquire(semaphore: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
-    Arc::clone(semaphore).acquire_owned().await.ok()
-}
-
-fn lock(lines: &Lines) -> MutexGuard<'_, HashMap<u64, Arc<Semaphore>>> {
-    lines.lock()
 }
 
 #[cfg(test)]
@@ -227,7 +186,6 @@ mod tests {
         go.send(()).expect("waits");
         first.await.expect("no panic");
         assert_eq!(second.await, "second");
-        assert!(lock(&pool.lines).is_empty(), "nobody is remembered");
     }
 
     #[tokio::test]
@@ -250,13 +208,12 @@ mod tests {
         work.abort();
         assert!(work.await.expect_err("aborted").is_cancelled());
         assert_eq!(pool.run(2, |_| 2).await, 2);
-        // The stopped thread releases its slot before it leaves its line.
-        let is_empty = async {
-            while !lock(&pool.lines).is_empty() {
-                tokio::task::yield_now().await;
-            }
-        };
-        let left = tokio::time::timeout(std::time::Duration::from_secs(10), is_empty).await;
-        left.expect("nobody is remembered");
+    }
+
+    #[tokio::test]
+    async fn a_panic_continues_where_blocking_work_is_awaited() {
+        assert_eq!(blocking(|| 1).await, Some(1));
+        let panicked = tokio::spawn(blocking(|| panic!("on purpose"))).await;
+        assert!(panicked.expect_err("a panic").is_panic());
     }
 }

@@ -18,7 +18,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("random",    &[]),
     ("backoff",   &[]),
     ("telemetry", &["error"]),
-    ("pool",      &["telemetry"]),
+    ("shares",    &[]),
+    ("pool",      &["shares", "telemetry"]),
     ("entity",    &["clock", "id"]),
     ("dispatch",   &["entity", "id"]),
     ("model",     &["clock", "compat", "entity", "error", "id"]),
@@ -26,26 +27,26 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("expr",      &[]),
     ("workflow",  &["dispatch", "compat", "condition", "entity", "error", "expr", "id", "json", "model"]),
     ("program",   &["clock", "expr"]),
-    ("dialect",   &["clock", "expr", "program"]),
+    ("dialect",   &["clock", "expr", "id", "program"]),
     ("engine",    &["dispatch", "clock", "condition", "entity", "error", "id", "model", "workflow"]),
     ("explain",   &["dispatch", "condition", "engine", "id", "workflow"]),
-    ("storage",   &["clock", "engine", "entity", "error", "id", "model", "pool", "random", "telemetry", "workflow"]),
+    ("storage",   &["clock", "engine", "entity", "error", "id", "model", "pool", "random", "shares", "telemetry", "workflow"]),
     ("audit",     &["clock", "engine", "entity", "id", "storage"]),
     ("outgoing",  &[]),
-    ("auth",      &["clock", "entity", "error", "id", "outgoing", "telemetry"]),
-    ("connector", &["backoff", "entity", "expr", "id", "json", "outgoing", "telemetry"]),
-    ("registry",  &["auth", "clock", "connector", "dialect", "entity", "error", "expr", "id", "program", "storage", "workflow"]),
+    ("auth",      &["backoff", "clock", "entity", "error", "id", "outgoing", "pool", "telemetry"]),
+    ("connector", &["backoff", "entity", "expr", "id", "json", "outgoing", "shares", "telemetry"]),
+    ("registry",  &["auth", "clock", "connector", "dialect", "entity", "error", "expr", "id", "pool", "program", "storage", "workflow"]),
     ("compute",   &["backoff", "dispatch", "clock", "entity", "error", "id", "program", "telemetry"]),
     ("cluster",   &["dispatch", "clock", "compute", "entity", "id", "storage", "telemetry"]),
     ("wasm",      &["clock", "dialect", "entity", "expr", "id", "pool", "program"]),
     ("search",    &["clock", "condition", "entity", "error", "id", "model", "pool", "storage"]),
-    ("runtime",   &["backoff", "dispatch", "clock", "compat", "compute", "condition", "connector", "dialect", "engine", "entity", "error", "explain", "expr", "id", "model", "pool", "program", "random", "registry", "search", "storage", "telemetry", "wasm", "workflow"]),
+    ("runtime",   &["backoff", "dispatch", "clock", "compat", "compute", "condition", "connector", "dialect", "engine", "entity", "error", "explain", "expr", "id", "model", "pool", "program", "random", "registry", "search", "shares", "storage", "telemetry", "wasm", "workflow"]),
     ("event",     &["dispatch", "clock", "condition", "engine", "entity", "error", "explain", "id", "json", "model", "workflow"]),
-    ("operation", &["audit", "auth", "clock", "cluster", "compat", "compute", "condition", "connector", "dialect", "entity", "error", "event", "expr", "id", "model", "pool", "program", "registry", "runtime", "search", "storage", "telemetry", "workflow"]),
+    ("operation", &["audit", "auth", "clock", "cluster", "compat", "compute", "condition", "connector", "dialect", "entity", "error", "event", "expr", "id", "model", "pool", "program", "registry", "runtime", "search", "shares", "storage", "telemetry", "workflow"]),
     ("help",      &["auth", "dialect", "error", "operation", "telemetry"]),
     ("grpc",      &["auth", "dispatch", "cluster", "compute", "entity", "error", "event", "id", "operation"]),
     ("rest",      &["auth", "clock", "error", "event", "help", "id", "json", "operation", "telemetry"]),
-    ("app",       &["auth", "clock", "cluster", "compat", "compute", "connector", "engine", "entity", "error", "event", "grpc", "help", "id", "operation", "program", "registry", "rest", "runtime", "search", "storage", "telemetry", "wasm"]),
+    ("app",       &["auth", "clock", "cluster", "compat", "compute", "connector", "engine", "entity", "error", "event", "grpc", "help", "id", "operation", "program", "registry", "rest", "runtime", "search", "shares", "storage", "telemetry", "wasm"]),
     ("cli",       &["app", "clock", "dialect", "event", "help", "id", "operation", "storage", "telemetry", "workflow"]),
 ];
 
@@ -113,13 +114,13 @@ const ONLY_IN: &[(&str, &[&str], &str)] = &[
     ("metrics::", &["telemetry/"], "one module names what is measured"),
     ("QueryBuilder", &["storage/postgres/statement.rs", "storage/sqlite/statement.rs"], "SQL is built in one place"),
     ("AssertSqlSafe", &["connector/database/", "storage/postgres/batch/script.rs", "storage/postgres/copying.rs", "storage/sqlite/copying.rs", "storage/sqlite/script.rs"], "SQL comes from files and bound values"),
-    ("spawn", &["app/", "auth/turns.rs", "auth/workbench.rs", "cluster/link.rs", "compute/tasks/drive.rs", "dialect/saga/hcl.rs", "expr/cel/mod.rs", "grpc/peer.rs", "grpc/stream/", "operation/ahead.rs", "operation/identity/mod.rs", "pool.rs", "registry/folder/mod.rs", "runtime/fire.rs", "runtime/managers/run.rs", "runtime/runs/connectors.rs", "runtime/runs/mirror.rs", "runtime/runs/takeover.rs", "storage/sharing/pulse.rs", "storage/sqlite/writer.rs", "storage/reads/sweep.rs"], "tasks are started by owners, under a tracker, or end with them"),
+    ("spawn", &["app/", "cluster/link.rs", "compute/tasks/drive.rs", "connector/database/relay.rs", "dialect/saga/hcl.rs", "expr/cel/mod.rs", "grpc/peer.rs", "grpc/stream/", "operation/ahead.rs", "operation/identity/mod.rs", "pool.rs", "runtime/fire.rs", "runtime/managers/run.rs", "runtime/runs/connectors.rs", "runtime/runs/mirror.rs", "runtime/runs/takeover.rs", "storage/sharing/pulse.rs", "storage/sqlite/writer.rs", "storage/reads/sweep.rs"], "tasks are started by owners, under a tracker, or end with them"),
     ("serde::", &["auth/claims.rs", "auth/oidc/document.rs", "auth/record.rs", "cli/", "compute/tasks/lease.rs", "compute/tasks/offers.rs", "compute/tasks/used.rs", "connector/config.rs", "connector/request.rs", "dialect/managers/text.rs", "dialect/tree.rs", "engine/record.rs", "engine/run.rs", "event/json.rs", "event/payload/", "expr/budget.rs", "expr/template.rs", "json.rs", "operation/answer.rs", "program/", "registry/", "rest/", "runtime/later.rs", "runtime/runs/", "runtime/token.rs", "storage/postgres/news.rs", "storage/rows/", "storage/sqlite/", "storage/memory/trouble.rs", "workflow/json.rs"], "types of the domain are not a wire format"),
     ("schemars::", &["condition/form.rs", "event/json.rs", "event/payload/", "operation/mod.rs", "operation/schema.rs", "rest/", "workflow/json.rs"], "only what is on the wire is described"),
     (".route(", &["rest/mod.rs", "rest/admin.rs", "rest/console/mod.rs", "rest/docs.rs"], "paths are in tables, whose rows are described"),
     // Each is held for a few instructions and never across an await; their comments say why a
-    // task would not do.
-    ("Mutex", &["app/connections/registry.rs", "auth/directory.rs", "auth/turns.rs", "cluster/link.rs", "cluster/members.rs", "cluster/mod.rs", "compute/member.rs", "compute/tasks/mod.rs", "connector/database/mod.rs", "connector/mod.rs", "error.rs", "grpc/stream/outbound.rs", "grpc/stream/requests.rs", "operation/limits.rs", "operation/once.rs", "outgoing/client.rs", "pool.rs", "runtime/lines.rs", "runtime/managers/turns.rs", "runtime/retries.rs", "runtime/runs/arrivals.rs", "runtime/runs/connectors.rs", "runtime/runs/plans.rs", "runtime/runs/transactions.rs", "runtime/transactions.rs", "runtime/turns.rs", "storage/memory/agenda.rs", "storage/memory/applied.rs", "storage/memory/cache.rs", "storage/memory/instant.rs", "storage/memory/known_runs.rs", "storage/memory/lease.rs", "storage/memory/live_runs.rs", "storage/memory/mirror.rs", "storage/memory/missed.rs", "storage/memory/nodes.rs", "storage/memory/recent.rs", "storage/memory/record_cache.rs", "storage/room.rs", "storage/memory/shares.rs", "storage/memory/topic_news.rs", "storage/memory/trouble.rs", "storage/memory/usage.rs", "storage/memory/watched.rs", "telemetry/lines.rs"], "shared state is counted"),
+    // task would not do. Those of `tokio` are turns, which are waited for.
+    ("Mutex", &["app/connections/registry.rs", "auth/directory.rs", "auth/turns.rs", "cluster/link.rs", "cluster/members.rs", "cluster/mod.rs", "compute/member.rs", "compute/tasks/mod.rs", "connector/database/mod.rs", "connector/mod.rs", "error.rs", "grpc/stream/outbound.rs", "grpc/stream/requests.rs", "operation/limits.rs", "outgoing/client.rs", "registry/folder/mod.rs", "runtime/lines.rs", "runtime/managers/turns.rs", "runtime/retries.rs", "runtime/runs/arrivals.rs", "runtime/runs/connectors.rs", "runtime/runs/plans.rs", "runtime/runs/transactions.rs", "runtime/transactions.rs", "runtime/turns.rs", "shares.rs", "storage/memory/agenda.rs", "storage/memory/applied.rs", "storage/memory/cache.rs", "storage/memory/instant.rs", "storage/memory/known_runs.rs", "storage/memory/lease.rs", "storage/memory/live_runs.rs", "storage/memory/mirror.rs", "storage/memory/missed.rs", "storage/memory/nodes.rs", "storage/memory/recent.rs", "storage/memory/record_cache.rs", "storage/memory/shares.rs", "storage/memory/topic_news.rs", "storage/memory/trouble.rs", "storage/memory/usage.rs", "storage/memory/watched.rs", "telemetry/lines.rs"], "shared state is counted"),
     ("RwLock", &["auth/directory.rs", "operation/receiving.rs", "registry/bundle/routes.rs", "storage/memory/catalog.rs", "storage/index.rs", "storage/memory/names.rs"], "shared state is counted"),
 ];
 
@@ -350,6 +351,18 @@ fn the_map_of_the_crate_names_the_modules_in_this_order() {
     }
     let modules: Vec<_> = MAY_USE.iter().map(|(module, _)| *module).collect();
     assert_eq!(named, modules);
+}
+
+#[test]
+fn the_page_for_contributors_lists_every_module() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/help/topics/contributing.md");
+    let text = fs::read_to_string(page).expect("readable");
+    let rows = text.lines().filter(|line| line.starts_with("| "));
+    let lists = rows.filter_map(|row| row.split('|').nth(2));
+    let listed: BTreeSet<_> = lists.flat_map(|list| list.split('`')).collect();
+    for (module, _) in MAY_USE {
+        assert!(listed.contains(module), "{module} is not in the table");
+    }
 }
 
 #[test]

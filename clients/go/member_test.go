@@ -453,6 +453,38 @@ func TestAnActionExecutesATask(t *testing.T) {
 	}
 }
 
+func TestACancelledTaskLeavesItsPlaceToTheNextOne(t *testing.T) {
+	server, tenant := servertest.Start(t, nil), servertest.Tenant(t)
+	began, mayEnd := make(chan struct{}), make(chan struct{})
+	member := join(t, server, tenant, func(m *interlock.Member) {
+		m.Action("hangs", func(context.Context, *interlock.Task) (any, error) { // whatever becomes of its context
+			close(began)
+			<-mayEnd
+			return nil, nil
+		})
+		m.Action("goes", func(context.Context, *interlock.Task) (any, error) { return nil, nil })
+	}, interlock.WithConcurrency(1))
+	defer close(mayEnd)
+	ctx := servertest.Context(t)
+	for _, name := range []string{"hangs", "goes"} {
+		_, err := member.ActionRegister(ctx, &api.ActionRegisterRequest{Name: name})
+		must(t, err)
+		_, err = member.RunDefinitionCreate(ctx, &api.RunDefinitionCreateRequest{Document: json.RawMessage(fmt.Sprintf(
+			`{"kind":"Workflow","name":"%s","version":"1","start":{"run":"@actions/%s","transitions":{"success":"flo.Completed"}}}`, name, name))})
+		must(t, err)
+	}
+	hangs, err := member.RunStart(ctx, &api.RunStartRequest{Definition: "hangs"})
+	must(t, err)
+	<-began
+	_, err = member.RunCancel(ctx, &api.RunCancelRequest{RunID: hangs.RunID})
+	must(t, err)
+	goes, err := member.RunStart(ctx, &api.RunStartRequest{Definition: "goes", WaitMs: api.Ptr(uint64(20_000))})
+	must(t, err)
+	if goes.Run == nil || goes.Run.Status != "completed" {
+		t.Errorf("the run is %+v", goes.Run)
+	}
+}
+
 func TestAFailureAndWarningsOfAnySizeFailTheCallAlone(t *testing.T) {
 	server, tenant := servertest.Start(t, nil), servertest.Tenant(t)
 	began, finish := make(chan struct{}), make(chan struct{})

@@ -225,22 +225,43 @@ func (m *Member) beginTask(on *stream, received *event) error {
 	m.tasks[task.requestID] = cancel
 	m.mu.Unlock()
 	go func() {
-		defer m.release()
 		defer cancel(nil)
-		defer m.forgetTask(task.requestID)
-		select {
-		case m.taskPlaces <- struct{}{}:
-			defer func() { <-m.taskPlaces }()
-		case <-ctx.Done():
-			return
-		}
-		m.serve(ctx, task, func(result any, err error) {
-			if !isGivenUp(ctx) {
-				m.answer(on, task, result, err)
-			}
-		})
+		m.serveTask(ctx, on, task)
 	}()
 	return nil
+}
+
+func (m *Member) serveTask(ctx context.Context, on *stream, task *Task) {
+	leave := func() {
+		m.forgetTask(task.requestID)
+		m.release()
+	}
+	select {
+	case m.taskPlaces <- struct{}{}:
+	case <-ctx.Done():
+		leave()
+		return
+	}
+	leavePlace := sync.OnceFunc(func() {
+		<-m.taskPlaces
+		leave()
+	})
+	defer leavePlace()
+	if isGivenUp(ctx) { // while it waited for its place
+		return
+	}
+	// A handler that goes on all the same does not keep its place.
+	stop := context.AfterFunc(ctx, func() {
+		if isGivenUp(ctx) {
+			leavePlace()
+		}
+	})
+	defer stop()
+	m.serve(ctx, task, func(result any, err error) {
+		if !isGivenUp(ctx) {
+			m.answer(on, task, result, err)
+		}
+	})
 }
 
 func (m *Member) forgetTask(requestID string) {

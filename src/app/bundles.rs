@@ -13,7 +13,7 @@ use super::{
     config::{ConfigError, ManagerFolder, Sources, process_environment},
 };
 use crate::auth::Authenticator;
-use crate::id::Tenant;
+use crate::id::{NAMESPACE_RULE, Tenant, is_namespace};
 use crate::operation::{self, Services};
 use crate::registry::bundle::{BundleFile, Variables};
 
@@ -60,9 +60,9 @@ pub(super) fn manager_folder(
 ) -> Result<Option<ManagerFolder>, ConfigError> {
     let path = sources.string("MANAGER_DIR")?;
     let tenant = operator_tenant("MANAGER_TENANT", sources, authenticator)?;
-    let expected = "a namespace: 1 to 64 letters, digits, dots, hyphens or underscores";
-    let namespace = sources.read("MANAGER_NAMESPACE", expected, |text| {
-        operation::is_namespace(text).then(|| text.into())
+    let expected = format!("a namespace: {NAMESPACE_RULE}");
+    let namespace = sources.read("MANAGER_NAMESPACE", &expected, |text| {
+        is_namespace(text).then(|| text.into())
     })?;
     Ok((!path.is_empty()).then(|| ManagerFolder {
         path: path.into(),

@@ -27,7 +27,7 @@ use crate::grpc;
 /// The paths of the methods whose messages may come at any time.
 const STREAMS: [&str; 2] = ["/startStreaming", PEERS];
 
-/// The method of other nodes. Who calls it is known by the first message, which is small.
+/// The method of other nodes. The first message, which is small, identifies the caller.
 const PEERS: &str = "/interlock.peer.v1.Peers/link";
 
 /// The maximum size of that message in bytes.

@@ -25,7 +25,7 @@ use crate::operation::Limits as TenantLimits;
 use crate::program;
 use crate::rest::{Bearer, Detail, Origins};
 use crate::runtime::{self, RunSettings};
-use crate::search::JobSettings;
+use crate::search::{JobSettings, SORT_KEYS_MAX};
 use crate::storage::{
     self, DatabaseLocation, Durability, IndexSettings, Migrate, Server, UsedIndexes,
 };
@@ -76,6 +76,8 @@ pub struct Config {
     pub grpc_message_max: usize,
     /// How many groups grouped statistics may have.
     pub groups_max: usize,
+    /// How many sort keys a search may have.
+    pub sort_keys_max: usize,
     /// The time limit of a search for which a caller waits.
     pub search_timeout: Duration,
     pub authenticator: Authenticator,
@@ -196,11 +198,8 @@ impl Config {
             },
             grpc_message_max: sources.count("GRPC_MAX_MESSAGE_BYTES")?,
             search_timeout: sources.positive_duration("SEARCH_TIMEOUT")?,
-            // Values that are not above 0 mean the default (`config-and-cli.md` §2).
-            groups_max: usize::try_from(sources.number::<i64>("STATS_GROUP_MAX")?)
-                .ok()
-                .filter(|groups| *groups > 0)
-                .unwrap_or(10_000),
+            groups_max: above_zero(&sources, "STATS_GROUP_MAX", 10_000)?,
+            sort_keys_max: above_zero(&sources, "SEARCH_MAX_SORT_KEYS", SORT_KEYS_MAX)?,
             authenticator,
             seal: identity::seal(&sources)?,
             definitions,
@@ -336,6 +335,12 @@ fn origins(sources: &Sources) -> Result<Option<Origins>, ConfigError> {
     Ok(sources.truth("CORS_ENABLED")?.then_some(origins))
 }
 
+/// A number; one that is not above 0 means the default (`config-and-cli.md` §2).
+fn above_zero(sources: &Sources, name: &str, default: usize) -> Result<usize, ConfigError> {
+    let number = usize::try_from(sources.number::<i64>(name)?).ok();
+    Ok(number.filter(|number| *number > 0).unwrap_or(default))
+}
+
 fn metrics_bearer(sources: &Sources) -> Result<Option<Bearer>, ConfigError> {
     let secret = sources.string("METRICS_BEARER")?;
     if secret.is_empty() && sources.truth("METRICS_REQUIRE_AUTH")? {
@@ -375,6 +380,7 @@ fn run_settings(sources: &Sources) -> Result<RunSettings, ConfigError> {
         search_timeout: sources.positive_duration("SEARCH_TIMEOUT")?,
         connectors_timeout: sources.positive_duration("CONNECTORS_TIMEOUT")?,
         sync_timeout: sources.duration("RUNS_SYNC_TIMEOUT")?,
+        stored_bytes_max: tenant_limits(sources)?.stored_bytes,
         one_manager_per_tick: sources.truth("MANAGER_ONE_PER_TICK")?,
         ..RunSettings::DEFAULT
     })

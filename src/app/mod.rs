@@ -4,7 +4,7 @@
 //! [`crate::engine`], [`crate::error`], [`crate::storage`], [`crate::auth`], [`crate::compute`],
 //! [`crate::connector`], [`crate::program`], [`crate::registry`], [`crate::runtime`], [`crate::wasm`],
 //! [`crate::search`], [`crate::event`], [`crate::operation`], [`crate::help`], [`crate::grpc`],
-//! [`crate::rest`].
+//! [`crate::rest`], [`crate::shares`].
 
 mod announce;
 pub mod bundles;
@@ -297,6 +297,7 @@ async fn serve(
         registry,
         telemetry: telemetry.clone(),
         groups_max: config.groups_max,
+        sort_keys_max: config.sort_keys_max,
         search_timeout: config.search_timeout,
         members: members.clone(),
         channels: channels.clone(),
@@ -427,7 +428,7 @@ fn no_members(config: &Config) -> Members {
     }
 }
 
-/// Who does the work of runs.
+/// What does the work of runs.
 fn workers(
     config: &Config,
     channels: &Channels,

@@ -1,7 +1,7 @@
 //! Authentication and permissions.
 //!
-//! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::entity`],
-//! [`crate::outgoing`], [`crate::telemetry`].
+//! May use: [`crate::id`], [`crate::backoff`], [`crate::clock`], [`crate::error`], [`crate::entity`],
+//! [`crate::outgoing`], [`crate::pool`], [`crate::telemetry`].
 //! The mode is `mock`, where every caller is one configured caller or, for tests and
 //! demonstrations, the one that headers name (`config-and-cli.md` §8); or it is `jwt`, where
 //! callers present tokens (`config-and-cli.md` §9).

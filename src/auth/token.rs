@@ -1,6 +1,7 @@
 //! Issues and verifies tokens.
 
 use std::{
+    convert::Infallible,
     sync::{
         Arc,
         atomic::{AtomicU32, Ordering},
@@ -415,7 +416,7 @@ impl Tokens {
                 return Ok(Err(Refusal::TooMany));
             }
             let Some(proved) = tokens.prove(&name, &secret) else {
-                tokens.count_refusal(pair);
+                tokens.count_refusal(&pair);
                 return Ok(Err(Refusal::Unknown));
             };
             // Failures before were this client's own, for instance with the other of the two
@@ -448,18 +449,18 @@ impl Tokens {
         })
     }
 
-    fn count_refusal(&self, pair: (Peer, Digested)) {
-        if let Some(refused) = self.0.refusals.get(&pair)
-            && refused.is_current()
-        {
-            refused.count.fetch_add(1, Ordering::Relaxed);
-            return;
-        }
-        let first = Refusals {
-            since: Instant::now(),
-            count: AtomicU32::new(1),
+    /// Counts a refusal. Of those that come at once each counts.
+    fn count_refusal(&self, pair: &(Peer, Digested)) {
+        let refusals = &self.0.refusals;
+        refusals.remove_if(pair, |refused| !refused.is_current());
+        let none = || {
+            Ok::<_, Infallible>(Arc::new(Refusals {
+                since: Instant::now(),
+                count: AtomicU32::new(0),
+            }))
         };
-        self.0.refusals.insert(pair, Arc::new(first));
+        let Ok(refused) = refusals.get_or_insert_with(pair, none);
+        refused.count.fetch_add(1, Ordering::Relaxed);
     }
 
     /// The lane of a request, as far as it can be decided without verifying the secret.

@@ -12,18 +12,15 @@ use std::{
     fmt,
     net::IpAddr,
     num::NonZero,
-    panic::resume_unwind,
     sync::Arc,
     thread::available_parallelism,
 };
 
 use parking_lot::{Mutex, MutexGuard};
-use tokio::{
-    sync::oneshot,
-    task::{JoinError, spawn_blocking},
-};
+use tokio::sync::oneshot;
 
 use super::workbench::Busy;
+use crate::pool::blocking;
 
 /// The origin of a request: the address of the socket's peer. Forwarding headers of proxies are not
 /// trusted, since anybody can send them. For IPv6 it is the network, since a client has more
@@ -130,17 +127,12 @@ impl Turns {
         let turn = self.take(lane, peer)?;
         // Its place was given to another address, which has fewer.
         let place = turn.await.map_err(|_| Busy)?;
-        let work = spawn_blocking(move || {
+        let work = blocking(move || {
             let done = work();
             drop(place);
             done
         });
-        work.await
-            .map_err(|error| match JoinError::try_into_panic(error) {
-                Ok(panic) => resume_unwind(panic),
-                // The process is stopping.
-                Err(_) => Busy,
-            })
+        work.await.ok_or(Busy)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

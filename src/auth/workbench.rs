@@ -3,12 +3,11 @@
 //! The work runs outside of the threads that serve requests, a few pieces at a time, so that many
 //! such requests delay only each other, and not for long: beyond a bounded queue they are rejected.
 
-use std::{panic::resume_unwind, sync::Arc};
+use std::sync::Arc;
 
-use tokio::{
-    sync::Semaphore,
-    task::{JoinError, spawn_blocking},
-};
+use tokio::sync::Semaphore;
+
+use crate::pool::blocking;
 
 /// The queue. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -41,17 +40,12 @@ impl Workbench {
         let entry = entry.map_err(|_| Busy)?;
         let place = Arc::clone(&self.places).acquire_owned().await;
         let place = place.map_err(|_| Busy)?;
-        let work = spawn_blocking(move || {
+        let work = blocking(move || {
             let done = work();
             drop((place, entry));
             done
         });
-        work.await
-            .map_err(|error| match JoinError::try_into_panic(error) {
-                Ok(panic) => resume_unwind(panic),
-                // The process is stopping.
-                Err(_) => Busy,
-            })
+        work.await.ok_or(Busy)
     }
 }
 

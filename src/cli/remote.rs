@@ -13,9 +13,8 @@ use crate::cli::{
     client::{self, Target},
     failed, with_config,
 };
-use crate::dialect::flo::is_namespace;
 use crate::event::{Event, EventType, payload::Object};
-use crate::id::MessageId;
+use crate::id::{DEFAULT_NAMESPACE, MessageId, NAMESPACE_RULE, is_namespace};
 use crate::operation::Route;
 
 /// The most items of one page.
@@ -65,7 +64,7 @@ pub(in crate::cli) fn namespace(text: &str) -> Result<String, String> {
     if is_namespace(text) {
         Ok(text.to_owned())
     } else {
-        Err("a namespace is 1 to 64 letters, digits, dots, hyphens or underscores".to_owned())
+        Err(format!("a namespace is {NAMESPACE_RULE}"))
     }
 }
 
@@ -164,6 +163,11 @@ pub(in crate::cli) fn report(findings: &[Finding]) {
 impl Service<'_> {
     pub(in crate::cli) const fn is_json(&self) -> bool {
         matches!(self.options.format, Format::Json)
+    }
+
+    pub(in crate::cli) fn namespace(&self) -> &str {
+        let given = self.options.namespace.as_deref();
+        given.unwrap_or(DEFAULT_NAMESPACE)
     }
 
     /// The namespace as a member of a request, if one is given.

@@ -227,11 +227,8 @@ pub enum Error {
         given: String,
         known: &'static str,
     },
-    #[error(
-        "invalid condition: unknown operator `{given}`; known are {}",
-        Operator::names()
-    )]
-    Operator { given: String },
+    #[error("invalid condition: unknown operator `{given}`; known are {known}")]
+    Operator { given: String, known: String },
     #[error("a condition of type `function` is allowed in workflow criteria only")]
     Function,
     #[error("{operator} is allowed for fields in workflow criteria only")]
@@ -250,6 +247,13 @@ pub enum Error {
         operand: String,
         declared: String,
     },
+}
+
+impl Error {
+    /// Whether it is the form of the condition that is wrong, not one of its tests.
+    pub const fn is_of_form(&self) -> bool {
+        matches!(self, Self::Syntax(_) | Self::Unknown { .. })
+    }
 }
 
 impl Coded for Error {

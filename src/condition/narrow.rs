@@ -171,7 +171,7 @@ impl Leaf {
         }
     }
 
-    /// Whoever reads everything in parts asks for what comes after the last id of a part.
+    /// A caller that reads everything in parts asks for what comes after the last id of a part.
     fn later_narrowing(&self) -> Option<Narrowing> {
         let Matcher::Compare(Comparison::Greater, operand) = &self.matcher else {
             return None;

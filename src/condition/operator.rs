@@ -91,7 +91,17 @@ pub(super) enum Family {
 impl Operator {
     /// The names, sorted, for messages.
     pub(super) fn names() -> String {
-        let mut names: Vec<_> = Self::ALL.iter().map(|operator| operator.as_str()).collect();
+        Self::listed(|_| true)
+    }
+
+    /// The same without those that compare with the previous version, which a search has not.
+    pub(super) fn names_in_searches() -> String {
+        Self::listed(|operator| !matches!(operator.family(), Family::Changed { .. }))
+    }
+
+    fn listed(is_known: impl Fn(Self) -> bool) -> String {
+        let known = Self::ALL.iter().filter(|operator| is_known(**operator));
+        let mut names: Vec<_> = known.map(|operator| operator.as_str()).collect();
         names.sort_unstable();
         names.join(", ")
     }

@@ -128,11 +128,11 @@ impl Parser {
         match text_member(value, "type")?.as_deref() {
             Some("simple") => {
                 let subject = field_subject(value)?;
-                self.leaf(operator(value)?, value.member("value"), subject)
+                self.leaf(self.operator(value)?, value.member("value"), subject)
             }
             Some("lifecycle") => {
                 let subject = lifecycle_subject(value)?;
-                self.leaf(operator(value)?, value.member("value"), subject)
+                self.leaf(self.operator(value)?, value.member("value"), subject)
             }
             Some("group") => self.group(value, depth),
             Some("array") => self.array(value),
@@ -172,7 +172,7 @@ impl Parser {
                 children,
             });
         }
-        let operator = given_operator(value)?.unwrap_or(Operator::Equals);
+        let operator = self.given_operator(value)?.unwrap_or(Operator::Equals);
         let subject = field_subject(value)?;
         let takes_all = matches!(
             operator.family(),
@@ -368,6 +368,32 @@ impl Parser {
             matcher,
         }))
     }
+
+    fn operator(&self, value: Value<'_>) -> Result<Operator, Error> {
+        let given = self.given_operator(value)?;
+        given.ok_or_else(|| self.unknown_operator(String::new()))
+    }
+
+    fn given_operator(&self, value: Value<'_>) -> Result<Option<Operator>, Error> {
+        for member in OPERATOR_MEMBERS {
+            if let Some(given) = text_member(value, member)?.filter(|given| !given.is_empty()) {
+                let operator = Operator::from_name(&given);
+                return operator
+                    .map(Some)
+                    .ok_or_else(|| self.unknown_operator(given));
+            }
+        }
+        Ok(None)
+    }
+
+    fn unknown_operator(&self, given: String) -> Error {
+        let known = if self.purpose.selects() {
+            Operator::names_in_searches()
+        } else {
+            Operator::names()
+        };
+        Error::Operator { given, known }
+    }
 }
 
 fn text_member(value: Value<'_>, name: &str) -> Result<Option<String>, Error> {
@@ -419,23 +445,6 @@ fn lifecycle_subject(value: Value<'_>) -> Result<Subject, Error> {
                 known.join(", ")
             ))
         })
-}
-
-fn operator(value: Value<'_>) -> Result<Operator, Error> {
-    given_operator(value)?.ok_or_else(|| Error::Operator {
-        given: String::new(),
-    })
-}
-
-fn given_operator(value: Value<'_>) -> Result<Option<Operator>, Error> {
-    for member in OPERATOR_MEMBERS {
-        if let Some(given) = text_member(value, member)?.filter(|given| !given.is_empty()) {
-            return Operator::from_name(&given)
-                .map(Some)
-                .ok_or(Error::Operator { given });
-        }
-    }
-    Ok(None)
 }
 
 /// Whether the value counts as absent.

@@ -9,6 +9,9 @@ use crate::outgoing::{Reach, Tls, is_local_name, is_public};
 /// The setting that allows more, as a hint.
 const PRIVATE: &str = "INTERLOCK_CONNECTORS_PRIVATE_NETWORKS=true allows it";
 
+/// Where a database server is whose configuration has no host.
+pub(super) const HOST: &str = "localhost";
+
 /// What is wrong with a configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wrong {
@@ -38,8 +41,12 @@ pub(super) fn check(
             note(authorities_allowed(config.tls_ca.as_deref(), trust));
         }
         Config::Database(config) => {
-            if let Some(host) = &config.host {
-                note(named_host_allowed(host, reach));
+            match (&config.host, config.driver) {
+                (Some(host), _) => note(named_host_allowed(host, reach)),
+                (None, Driver::Postgres | Driver::Mysql) => {
+                    note(named_host_allowed(HOST, reach));
+                }
+                (None, Driver::Sqlite) => {}
             }
             note(authorities_allowed(config.tls_ca.as_deref(), trust));
             let found = database::check(tenant, config, trust, settings);

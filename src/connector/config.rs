@@ -87,6 +87,9 @@ pub struct Retry {
     pub attempts: u32,
 }
 
+/// Headers that have credentials.
+const CREDENTIALS: [&str; 3] = ["authorization", "proxy-authorization", "cookie"];
+
 /// The most connections and attempts that a connector may ask for.
 const COUNT_MAX: u32 = 100;
 
@@ -226,8 +229,10 @@ impl Config {
         }
     }
 
-    /// The texts that must not be in an answer, a message or a log.
-    pub(super) fn secrets(&self) -> Vec<&Secret> {
+    /// The credentials that the other system is sent, which no result has. Of the headers these are
+    /// the values of `env()`, which are given, and what is a credential by its name: to cut out
+    /// others, such as `Accept`, would damage results.
+    pub(super) fn secrets(&self, values: &[Secret]) -> Vec<&Secret> {
         match self {
             Self::Http(http) => {
                 let auth = http.auth.iter().map(|auth| match auth {
@@ -235,7 +240,12 @@ impl Config {
                     HttpAuth::Basic { password, .. } => password,
                     HttpAuth::ApiKey { key, .. } => key,
                 });
-                auth.chain(http.headers.values()).collect()
+                let headers = http.headers.iter().filter(|(name, value)| {
+                    let mut credentials = CREDENTIALS.iter();
+                    values.contains(value)
+                        || credentials.any(|known| known.eq_ignore_ascii_case(name))
+                });
+                auth.chain(headers.map(|(_, value)| value)).collect()
             }
             Self::Database(database) => database.password.iter().collect(),
             Self::Email(email) => email.password.iter().collect(),
@@ -345,11 +355,13 @@ mod tests {
     #[test]
     fn no_secret_is_shown() {
         let config = read(
-            r#"{"type":"http","base_url":"http://a","headers":{"x-a":"hidden1"},
-                "auth":{"type":"basic","username":"u","password":"hidden2"}}"#,
+            r#"{"type":"http","base_url":"http://a","headers":{"x-a":"hidden1","x-b":"text/csv",
+                "Cookie":"hidden3"},"auth":{"type":"basic","username":"u","password":"hidden2"}}"#,
         );
         let shown = format!("{config:?}");
         assert!(!shown.contains("hidden"), "{shown}");
-        assert_eq!(config.secrets().len(), 2);
+        let secrets = config.secrets(&["hidden1".into()]).into_iter();
+        let secrets: Vec<_> = secrets.map(Secret::expose).collect();
+        assert_eq!(secrets, ["hidden2", "hidden3", "hidden1"]);
     }
 }

@@ -2,7 +2,6 @@
 
 use std::{
     borrow::Cow,
-    fmt::Write as _,
     sync::{Arc, atomic::AtomicBool},
     time::Duration,
 };
@@ -13,6 +12,7 @@ use http::{
     HeaderMap, HeaderName, HeaderValue, Method, Request as HttpRequest, StatusCode, header,
 };
 use http_body_util::Full;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::value::RawValue;
 use tokio::time::timeout;
 use url::Url;
@@ -27,6 +27,13 @@ const USER_AGENT: &str = concat!("interlock/", env!("CARGO_PKG_VERSION"));
 
 /// The time limit for connecting; a server that does not accept is tried again or given up.
 const CONNECT: Duration = Duration::from_secs(10);
+
+/// What is encoded in paths and queries: all but the unreserved characters.
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
 
 /// The pauses between tries.
 const BACKOFF: Backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(2));
@@ -95,7 +102,7 @@ impl Server {
                 Err(_) => true,
             };
             if may_help && tries < self.attempts {
-                was_lost |= matches!(&answer, Ok(Err(Fault::Ended)) | Err(_));
+                was_lost |= matches!(&answer, Ok(Err(Fault::Ended | Fault::Endless)) | Err(_));
                 backoff.wait().await;
                 continue;
             }
@@ -103,7 +110,8 @@ impl Server {
                 Ok(Ok(Answer { status, .. }) | Err(Fault::TooLarge { status, .. })) => {
                     is_certain(*status)
                 }
-                Ok(Err(Fault::Unreachable(_) | Fault::Slow(_) | Fault::Ended)) | Err(_) => false,
+                Ok(Err(Fault::Unreachable(_) | Fault::Slow(_) | Fault::Ended | Fault::Endless))
+                | Err(_) => false,
             };
             let result = answer.map_err(|_| CallFailed::TimedOut(limit));
             let result = result.and_then(|answer| call.result(answer));
@@ -254,7 +262,7 @@ fn filled<'a>(path: &'a str, params: Option<&RawValue>) -> Result<Cow<'a, str>, 
         if ["", ".", ".."].contains(&&*value) {
             return Err(format!("`params.{name}` cannot be a segment of a path"));
         }
-        percent_encode(&value, &mut whole);
+        whole.extend(utf8_percent_encode(&value, ENCODED));
     }
     if let Some(query) = query {
         whole.push('?');
@@ -272,16 +280,6 @@ fn scalar(json: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-fn percent_encode(text: &str, to: &mut String) {
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            to.push(char::from(byte));
-        } else {
-            let _ = write!(to, "%{byte:02X}");
-        }
-    }
-}
-
 /// Appends the members of an object as a query: a request without a body has no other place.
 fn append_query(path: &mut String, payload: &str) -> Result<(), String> {
     let members = members(payload).ok_or("the payload of this method must be an object")?;
@@ -292,9 +290,9 @@ fn append_query(path: &mut String, payload: &str) -> Result<(), String> {
         }
         let value = scalar(value).unwrap_or_else(|| value.into());
         path.push(if path.contains('?') { '&' } else { '?' });
-        percent_encode(&name, path);
+        path.extend(utf8_percent_encode(&name, ENCODED));
         path.push('=');
-        percent_encode(&value, path);
+        path.extend(utf8_percent_encode(&value, ENCODED));
     }
     Ok(())
 }
@@ -321,7 +319,7 @@ impl Prepared<'_> {
                     CallFailed::failed(message)
                 });
             }
-            Err(fault @ Fault::Ended) => {
+            Err(fault @ (Fault::Ended | Fault::Endless)) => {
                 let message = format!("{operation}: {fault}");
                 return Err(CallFailed::Lost { message });
             }
@@ -353,11 +351,15 @@ impl Prepared<'_> {
         if let Some(json) = json(&answer.body) {
             return Ok(json.into());
         }
-        let Ok(text) = std::str::from_utf8(&answer.body) else {
+        if let Ok(text) = std::str::from_utf8(&answer.body) {
+            return Ok(quoted(text).into());
+        }
+        let Some(text) = latin_1(&answer) else {
             let message = format!("{operation} answered neither JSON nor text");
             return Err(CallFailed::Unusable { message });
         };
-        Ok(quoted(text).into())
+        let result = json(text.as_bytes()).map_or_else(|| quoted(&text), str::to_owned);
+        Ok(result.into())
     }
 }
 
@@ -366,6 +368,19 @@ impl Prepared<'_> {
 fn is_certain(status: StatusCode) -> bool {
     const BUSY: [StatusCode; 2] = [StatusCode::REQUEST_TIMEOUT, StatusCode::TOO_MANY_REQUESTS];
     !status.is_server_error() && !BUSY.contains(&status)
+}
+
+/// A body in ISO 8859-1, of an answer that says so.
+fn latin_1(answer: &Answer) -> Option<String> {
+    let given = answer.headers.get(header::CONTENT_TYPE)?.to_str().ok()?;
+    let mut parameters = given.split(';').skip(1);
+    let charset = parameters.find_map(|parameter| {
+        let (name, value) = parameter.split_once('=')?;
+        let is_charset = name.trim().eq_ignore_ascii_case("charset");
+        is_charset.then(|| value.trim().trim_matches('"').to_ascii_lowercase())
+    })?;
+    let is_latin_1 = ["iso-8859-1", "latin1"].contains(&&*charset);
+    is_latin_1.then(|| answer.body.iter().copied().map(char::from).collect())
 }
 
 /// The text of a body that is JSON, as it is. One with half a character (an unpaired surrogate) is

@@ -1,7 +1,7 @@
 //! Connectors to other systems: HTTP servers, databases and mail servers (`orchestration.md` 2.3).
 //!
 //! May use: [`crate::backoff`], [`crate::entity`], [`crate::expr`], [`crate::id`], [`crate::json`],
-//! [`crate::outgoing`], [`crate::telemetry`].
+//! [`crate::outgoing`], [`crate::shares`], [`crate::telemetry`].
 //! Must not: show a secret, or hold a thread while it waits.
 //! A connector has a bounded number of calls out, and so has a tenant: a system that hangs delays
 //! the calls to it, and no others. What is out is abandoned at its deadline or when it is
@@ -27,7 +27,7 @@ use std::{
 };
 
 use futures_util::FutureExt as _;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     time::{Instant, MissedTickBehavior, interval, timeout},
@@ -37,6 +37,7 @@ use tokio_util::sync::CancellationToken;
 use crate::entity::{DEPTH_MAX, is_too_deep};
 use crate::id::Tenant;
 use crate::outgoing::Reach;
+use crate::shares::Shares;
 use crate::telemetry::measure::{ConnectorResult, connector_called};
 
 pub use check::Wrong;
@@ -209,7 +210,7 @@ struct Inner {
     settings: Settings,
     /// A mutex, not a task: held for a look-up.
     open: Mutex<HashMap<Key, Arc<Open>>>,
-    tenants: Mutex<HashMap<Tenant, Arc<Semaphore>>>,
+    tenants: Shares<Tenant>,
 }
 
 type Key = (Tenant, Box<str>, Use);
@@ -294,7 +295,7 @@ impl Connectors {
         Self(Arc::new(Inner {
             settings,
             open: Mutex::default(),
-            tenants: Mutex::default(),
+            tenants: Shares::new(OUT_PER_TENANT),
         }))
     }
 
@@ -459,11 +460,7 @@ impl Connectors {
     /// Waits for a turn: first one of the connector, so that those who wait for a slow one do not
     /// have the turns of their tenant.
     async fn turn(&self, tenant: &Tenant, open: &Open) -> Option<Turn> {
-        let of_tenant = Arc::clone(
-            lock(&self.0.tenants)
-                .entry(tenant.clone())
-                .or_insert_with(|| Arc::new(Semaphore::new(OUT_PER_TENANT))),
-        );
+        let of_tenant = self.0.tenants.of(tenant.clone());
         // They are never closed.
         Some(Turn {
             _of_connector: Arc::clone(&open.turns).acquire_owned().await.ok()?,
@@ -478,9 +475,9 @@ impl Connectors {
         used: Use,
     ) -> Result<Arc<Open>, CallFailed> {
         let key = (tenant.clone(), connector.key.clone(), used);
-        let mut all = lock(&self.0.open);
+        let mut all = self.0.open.lock();
         if let Some(open) = all.get(&key) {
-            *lock(&open.used) = Instant::now();
+            *open.used.lock() = Instant::now();
             return Ok(Arc::clone(open));
         }
         let open = Arc::new(self.made(tenant, connector)?);
@@ -537,9 +534,9 @@ impl Connectors {
     /// Closes connections that have been idle for too long.
     pub fn close_idle(&self) {
         let mut idle = Vec::new();
-        lock(&self.0.open).retain(|_, open| {
+        self.0.open.lock().retain(|_, open| {
             let is_out = Arc::strong_count(open) > 1;
-            let is_kept = is_out || lock(&open.used).elapsed() < IDLE_MAX;
+            let is_kept = is_out || open.used.lock().elapsed() < IDLE_MAX;
             if is_kept {
                 open.close_idle();
             } else {
@@ -547,7 +544,6 @@ impl Connectors {
             }
             is_kept
         });
-        lock(&self.0.tenants).retain(|_, turns| Arc::strong_count(turns) > 1);
         // Connections are closed without the lock.
         drop(idle);
     }
@@ -599,8 +595,4 @@ fn limited<T>(
     work: impl Future<Output = Result<T, CallFailed>>,
 ) -> impl Future<Output = Result<T, CallFailed>> {
     timeout(limit, work).map(move |done| done.unwrap_or(Err(CallFailed::TimedOut(limit))))
-}
-
-fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
-    shared.lock()
 }

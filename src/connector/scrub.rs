@@ -36,7 +36,7 @@ impl std::fmt::Debug for Scrub {
 impl Scrub {
     pub(super) fn new(connector: &Connector) -> Self {
         let config = &connector.config;
-        let secrets = config.secrets().into_iter();
+        let secrets = config.secrets(&connector.values).into_iter();
         let mut sent: Vec<String> = secrets.flat_map(|secret| forms(secret.expose())).collect();
         if let Some(pair) = config.pair() {
             let encoded = STANDARD.encode(pair);

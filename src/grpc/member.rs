@@ -22,7 +22,7 @@ pub(super) const AUTH_CLAIMS: &str = "authclaims";
 pub(super) const DISPATCH_KEY: &str = "dispatchkey";
 
 /// How many milliseconds are left of the attempt when it is sent.
-const TIME_LIMIT: &str = "timeoutms";
+pub(super) const TIME_LIMIT: &str = "timeoutms";
 
 /// A call as an event.
 pub(super) fn call(request: &Request) -> Event {

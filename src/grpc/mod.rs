@@ -11,9 +11,9 @@ mod peer;
 mod stream;
 mod task;
 
-use std::{sync::Arc, time::Duration};
+use std::{borrow::Cow, sync::Arc, time::Duration};
 
-use http::HeaderMap;
+use http::{HeaderMap, header};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tonic::{Request, Response, Status, Streaming, metadata::MetadataValue};
 
@@ -82,7 +82,7 @@ impl Service {
         operation::refresh(storage, &self.authenticator)
             .await
             .map_err(|failure| Status::unavailable(failure.to_string()))?;
-        let login = self.authenticator.login(headers).await;
+        let login = self.authenticator.login(&first_authorized(headers)).await;
         let login = login.map_err(|_| Status::unauthenticated("authentication failed"))?;
         let hold = self.services.receiving.hold(&login.caller.tenant);
         Ok((login, Arc::new(hold)))
@@ -93,6 +93,18 @@ impl Service {
         let admitted = request.extensions_mut().remove::<(Login, Arc<Hold>)>();
         admitted.ok_or_else(|| Status::internal("the call was not admitted"))
     }
+}
+
+/// The metadata with the first value of `authorization` alone: it is the one that counts
+/// (`grpc.md` §4). Credentials of a channel and an interceptor may both add one.
+fn first_authorized(headers: &HeaderMap) -> Cow<'_, HeaderMap> {
+    let mut given = headers.get_all(header::AUTHORIZATION).iter();
+    let (Some(first), Some(_)) = (given.next(), given.next()) else {
+        return Cow::Borrowed(headers);
+    };
+    let mut one = headers.clone();
+    one.insert(header::AUTHORIZATION, first.clone());
+    Cow::Owned(one)
 }
 
 /// The error of a message over the limit.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 use tracing::debug;
 
-use super::member::{AUTH_CLAIMS, AUTH_ID, AUTH_TYPE, DISPATCH_KEY};
+use super::member::{AUTH_CLAIMS, AUTH_ID, AUTH_TYPE, DISPATCH_KEY, TIME_LIMIT};
 use crate::compute::tasks::{
-    Answered, Delivery, Dispatch, Form, OfRun, Sent, TaskMembership, TaskSpec,
+    Answered, Delivery, Dispatch, Form, OfRun, Sent, TaskKind, TaskMembership, TaskSpec,
 };
 use crate::dispatch::{Callee, TransitionContext};
 use crate::entity::{Image, Json};
@@ -49,6 +49,12 @@ pub(super) fn event(sent: &Sent, token: Option<Arc<str>>) -> Event {
         event
     } else {
         event.with(AUTH_CLAIMS, text(&spec.principal.roles.join(",")))
+    };
+    // A task is cancelled when its time is over; a call has to say when that is.
+    let is_call = spec.dispatch == Dispatch::Processor && spec.kind == TaskKind::Action;
+    let event = match i32::try_from(spec.timeout.as_millis()) {
+        Ok(left) if is_call => event.with(TIME_LIMIT, text(&left.to_string())),
+        Ok(_) | Err(_) => event,
     };
     let event = match &spec.principal.trace {
         Some(trace) => event.within(trace),

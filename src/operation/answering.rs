@@ -14,9 +14,7 @@ use super::{
 };
 use crate::error::Failure;
 use crate::id::Tenant;
-
-/// From how many bytes on an answer is counted. Smaller ones are bounded by the number of requests.
-const COUNTED_BYTES: usize = 64 << 10;
+use crate::shares::SMALL_BYTES;
 
 /// How long an answer waits for room, and how long an item of one that has begun: longer than an
 /// answer that is not read at all is kept by default.
@@ -68,7 +66,7 @@ impl AnswersTo {
     }
 
     async fn hold_within(&self, patience: Duration, bytes: usize) -> Result<Unread, Failure> {
-        if bytes < COUNTED_BYTES {
+        if bytes < SMALL_BYTES {
             return Ok(None);
         }
         let hold = self.answering.given.hold(&self.tenant);

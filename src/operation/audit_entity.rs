@@ -7,7 +7,7 @@ use super::{
 };
 use crate::audit::{self, Filter, Item};
 use crate::clock::Timestamp;
-use crate::error::{Code, Failure};
+use crate::error::Failure;
 use crate::event::{
     EventType,
     payload::{self, audit as wire, entity::entity_id},
@@ -46,7 +46,8 @@ impl Operation for AuditEntity {
         let matches = severity(request.severity.as_deref())?;
         let limit = request.limit.unwrap_or(LIMIT);
         if limit < 1 {
-            return Err(bad(format!("`limit` is {limit}; at least 1 is needed")));
+            let message = format!("`limit` is {limit}; at least 1 is needed");
+            return Err(Failure::bad_parameter("limit", message));
         }
         Ok(Self {
             filter: Filter {
@@ -92,22 +93,22 @@ impl Operation for AuditEntity {
     }
 }
 
-fn bad(message: String) -> Failure {
-    Failure::new(Code::BadRequest, message)
-}
-
 /// Whether anything is of that severity.
 fn severity(given: Option<&str>) -> Result<bool, Failure> {
     match given {
         None | Some("" | "INFO") => Ok(true),
         Some("ERROR" | "WARN" | "DEBUG") => Ok(false),
-        Some(other) => Err(bad(format!(
-            "`severity` is `{other}`; known are ERROR, WARN, INFO, DEBUG"
-        ))),
+        Some(other) => Err(Failure::bad_parameter(
+            "severity",
+            format!("`severity` is `{other}`; known are ERROR, WARN, INFO, DEBUG"),
+        )),
     }
 }
 
-fn instant(name: &str, text: Option<&str>) -> Result<Option<Timestamp>, Failure> {
-    text.map(|text| Timestamp::parse(text).map_err(|error| bad(format!("`{name}`: {error}"))))
-        .transpose()
+fn instant(name: &'static str, text: Option<&str>) -> Result<Option<Timestamp>, Failure> {
+    let parse = |text: &str| {
+        Timestamp::parse(text)
+            .map_err(|error| Failure::bad_parameter(name, format!("`{name}`: {error}")))
+    };
+    text.map(parse).transpose()
 }

@@ -47,8 +47,8 @@ impl Operation for AuditFinished {
 }
 
 pub(super) fn unknown(transaction: &str) -> Failure {
-    Failure::new(
-        Code::BadRequest,
+    Failure::bad_parameter(
+        "transactionId",
         format!("`transactionId` is `{transaction}`, which is not a UUID"),
     )
 }

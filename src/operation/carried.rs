@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::{Answer, Context, Events, Route, Services, Success, dispatch, reply::cancelled};
+use super::{Answer, Context, Events, Route, Services, Success, dispatch};
 use crate::auth::{Caller, Login, Roles};
 use crate::cluster::{Answers, Cluster};
 use crate::entity::Actor;
@@ -189,7 +189,7 @@ pub(super) async fn carry(
     let asked = tokio::select! {
         asked = timeout(cluster.proxy_timeout(), asking) => asked,
         // Dropping the answers cancels it there.
-        () = cx.cancel().cancelled() => return Err(cancelled()),
+        () = cx.cancel().cancelled() => return Err(Failure::cancelled()),
     };
     let (answers, first) = asked.ok().flatten().ok_or_else(unavailable)?;
     match first.what.as_str() {

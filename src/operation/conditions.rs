@@ -1,10 +1,7 @@
 //! Parses requests and compiles conditions, on separate threads if that takes long; and limits the
 //! time of searches.
 
-use std::{
-    hash::{DefaultHasher, Hash as _, Hasher as _},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 use tokio::{sync::oneshot, time::timeout};
 
@@ -40,7 +37,8 @@ pub(super) async fn compile(cx: &Context, condition: &Arc<Condition>) -> Result<
         return Ok(());
     }
     let condition = Arc::clone(condition);
-    let compiling = Pool::for_reading().run(party(cx), move |stop| condition.compile(stop));
+    let party = party(cx).await?;
+    let compiling = Pool::for_reading().run(party, move |stop| condition.compile(stop));
     tokio::select! {
         () = compiling => Ok(()),
         () = cx.cancel().cancelled() => Err(cancelled()),
@@ -63,8 +61,9 @@ pub(super) async fn reading<T: Send + 'static>(
 
 /// Does a piece of work when it is the tenant's turn.
 async fn on_another_thread(cx: &Context, work: Box<dyn FnOnce() + Send>) -> Result<(), Failure> {
+    let party = party(cx).await?;
     tokio::select! {
-        () = Pool::for_reading().run(party(cx), move |_| work()) => Ok(()),
+        () = Pool::for_reading().run(party, move |_| work()) => Ok(()),
         () = cx.cancel().cancelled() => Err(cancelled()),
     }
 }
@@ -89,9 +88,8 @@ pub(super) async fn in_time<T>(
     }
 }
 
-/// Who has the share: the tenant.
-fn party(cx: &Context) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    cx.caller().tenant.as_str().hash(&mut hasher);
-    hasher.finish()
+/// Whose share of the threads is used: the tenant's, the same that its searches use. All tenants
+/// that have stored nothing yet have one share together.
+async fn party(cx: &Context) -> Result<u64, Failure> {
+    Ok(cx.storage().party(&cx.caller().tenant).await?)
 }

@@ -14,7 +14,6 @@ use super::{
     limits::Tenants,
     once::{Keys, Promised, WHOLE},
     receiving::{Hold, Receiving},
-    reply::cancelled,
 };
 use crate::auth::{Authenticator, Caller, Login, Rules};
 use crate::clock::Timestamp;
@@ -48,6 +47,8 @@ pub struct Services {
     pub telemetry: Telemetry,
     /// How many groups grouped statistics may have.
     pub groups_max: usize,
+    /// How many sort keys a search may have.
+    pub sort_keys_max: usize,
     /// How long a search may take that somebody waits for.
     pub search_timeout: Duration,
     pub members: Members,
@@ -189,6 +190,15 @@ impl Context {
         &self.services.stopping
     }
 
+    /// Returns when nobody waits for the answer any more, or the service stops; with the reason.
+    pub(super) async fn given_up(&self) -> Failure {
+        tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => Failure::cancelled(),
+            () = self.services.stopping.cancelled() => stopping(),
+        }
+    }
+
     pub const fn members(&self) -> &Members {
         &self.services.members
     }
@@ -221,6 +231,11 @@ impl Context {
     /// How many groups grouped statistics may have.
     pub const fn groups_max(&self) -> usize {
         self.services.groups_max
+    }
+
+    /// How many sort keys a search may have.
+    pub const fn sort_keys_max(&self) -> usize {
+        self.services.sort_keys_max
     }
 
     pub(super) const fn tenants(&self) -> &Tenants {
@@ -315,7 +330,7 @@ impl Context {
         let mut session = tokio::select! {
             session = self.runtime().session(&by, self.token.as_deref()) => session?,
             // It may have to wait for the transaction.
-            () = self.cancel.cancelled() => return Err(cancelled()),
+            () = self.cancel.cancelled() => return Err(Failure::cancelled()),
         };
         if let Some(assumption) = &self.assumption {
             session.rest_on(assumption.clone())?;
@@ -448,4 +463,12 @@ impl Context {
         let definitions = session.unit()?.definitions(model).await?;
         Ok(definitions.ok_or_else(|| storage::Error::ModelNotFound(model.clone()))?)
     }
+}
+
+/// Why an answer without an end ends.
+pub(super) fn stopping() -> Failure {
+    Failure::new(
+        Code::StorageUnavailable,
+        "the server is stopping; resume after the last sequence that was received",
+    )
 }

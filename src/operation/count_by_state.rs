@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::stream;
 
 use super::{Access, Answers, Context, Family, Operation, Output};
-use crate::error::{Code, Failure};
+use crate::error::Failure;
 use crate::event::{
     EventType,
     payload::{self, AsText, search},
@@ -35,8 +35,8 @@ impl Operation for CountByState {
         let request: search::Stats = payload::decode(payload)?;
         let states = request.states.unwrap_or_default();
         if states.len() > STATES_MAX {
-            return Err(Failure::new(
-                Code::BadRequest,
+            return Err(Failure::bad_parameter(
+                "states",
                 format!(
                     "{} states are named; {STATES_MAX} are allowed",
                     states.len()

@@ -4,8 +4,7 @@
 use std::time::Instant;
 
 use super::{
-    Access, Context, Family, Operation, Output, reply::cancelled, search_entities::SearchEntities,
-    set_indexes::items,
+    Access, Context, Family, Operation, Output, search_entities::SearchEntities, set_indexes::items,
 };
 use crate::error::Failure;
 use crate::event::{
@@ -39,7 +38,7 @@ impl Operation for ExplainSearch {
         let mut outgoing = hits.into_outgoing();
         while outgoing.next().await?.is_some() {
             if cx.cancel().is_cancelled() {
-                return Err(cancelled());
+                return Err(Failure::cancelled());
             }
         }
         let took = began.elapsed();

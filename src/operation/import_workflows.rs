@@ -19,11 +19,9 @@ use crate::event::{
 };
 use crate::id::{ModelKey, StateName};
 use crate::model::Model;
-use crate::storage::{self, Definitions, ModelChange};
+use crate::runtime::again;
+use crate::storage::{Definitions, ModelChange};
 use crate::workflow::{CyclePolicy, Entry, Error, ImportMode, Workflow, WorkflowSet, check_cycles};
-
-/// How often an import that met another one is tried again.
-const ATTEMPTS: usize = 5;
 
 /// How many warnings are returned.
 const WARNINGS_MAX: usize = 100;
@@ -97,7 +95,7 @@ impl Operation for ImportWorkflows {
                 "`workflows` is missing; send an empty list to import none",
             ));
         }
-        for attempt in 1.. {
+        let import = || async {
             let definitions = cx.definitions(&self.model).await?;
             let workflows = read.clone()?;
             if workflows.is_empty() && !may_be_empty(mode, compat) {
@@ -123,20 +121,13 @@ impl Operation for ImportWorkflows {
                 seen: definitions.workflow_revision,
                 workflows: merged,
             };
-            match cx
-                .change_model(&self.model, change, &imported, &shown)
-                .await
-            {
-                // Another import came between; this one is validated against what it left.
-                Err(storage::Error::Conflict) if attempt < ATTEMPTS => {}
-                Err(error) => return Err(error.into()),
-                Ok(_) => {
-                    info!(model = %self.model, ?mode, workflows = ?imported.workflows, "workflows imported");
-                    return Ok(Output::One(imported, shown));
-                }
-            }
-        }
-        Err(storage::Error::Conflict.into())
+            let changing = cx.change_model(&self.model, change, &imported, &shown);
+            changing.await?;
+            info!(model = %self.model, ?mode, workflows = ?imported.workflows, "workflows imported");
+            Ok(Output::One(imported, shown))
+        };
+        // Another import may come between: this one is then validated against what that one left.
+        again(import).await
     }
 }
 

@@ -5,7 +5,9 @@
 //!
 //! * A request is in flight until its answer has ended, the last event of a streamed one. What is
 //!   answered without an end, a feed or a live search, is in flight for as long as it is followed,
-//!   and takes half of the places at most, so that there are some for what ends.
+//!   and a worker that waits for tasks as long as it waits. These take half of the places at most,
+//!   so that there are some for what ends.
+//! * A worker reports about its tasks without a place: refused, finished work would be done again.
 //! * A request that joins an open transaction, as members do while they are called, is let in
 //!   always: refused, it would keep the request that waits for it from ending, and that one has
 //!   its place. It counts for the rate of others.
@@ -20,7 +22,7 @@ use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter, clock::Clock as _};
 use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
-use super::{Answers, Context, Route};
+use super::{Context, Flight, Route};
 use crate::error::{Code, Failure};
 use crate::id::Tenant;
 use crate::telemetry::measure::Limited;
@@ -61,8 +63,8 @@ struct Inner {
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct InFlight {
     all: usize,
-    /// Those of them that have no end of their own.
-    live: usize,
+    /// Those of them that last while somebody follows or waits.
+    waiting: usize,
 }
 
 /// The place of a request in flight; dropping it leaves it to another.
@@ -70,7 +72,7 @@ struct InFlight {
 pub(super) struct RequestSlot {
     tenants: Arc<Inner>,
     tenant: Tenant,
-    is_live: bool,
+    is_waiting: bool,
 }
 
 impl Tenants {
@@ -122,7 +124,11 @@ pub(super) fn admit(cx: &Context, route: &Route) -> Result<Option<RequestSlot>, 
         }
         return Ok(None);
     }
-    let place = tenants.take_place(tenant, route.answers == Answers::Live)?;
+    let place = match route.flight {
+        Flight::UntilAnswered => tenants.take_place(tenant, false)?,
+        Flight::Waiting => tenants.take_place(tenant, true)?,
+        Flight::Ending => None,
+    };
     tenants.count(tenant)?;
     Ok(place)
 }
@@ -173,14 +179,14 @@ impl Inner {
     fn take_place(
         self: &Arc<Self>,
         tenant: &Tenant,
-        is_live: bool,
+        is_waiting: bool,
     ) -> Result<Option<RequestSlot>, Failure> {
         let Some(most) = self.limits.in_flight else {
             return Ok(None);
         };
         let mut all = self.lock();
         let now = all.get(tenant).copied().unwrap_or_default();
-        if now.all >= most || is_live && now.live >= most.div_ceil(2) {
+        if now.all >= most || is_waiting && now.waiting >= most.div_ceil(2) {
             drop(all);
             Limited::InFlight.refused();
             let text = if now.all >= most {
@@ -189,20 +195,20 @@ impl Inner {
                 )
             } else {
                 format!(
-                    "subscriptions already take half of the tenant's limit of {most} requests in flight; end one"
+                    "subscriptions and workers that wait for tasks already take half of the tenant's limit of {most} requests in flight; end one"
                 )
             };
             return Err(exceeded("inFlight", most, text).retry_after(PLACE_AFTER));
         }
         let taken = InFlight {
             all: now.all + 1,
-            live: now.live + usize::from(is_live),
+            waiting: now.waiting + usize::from(is_waiting),
         };
         all.insert(tenant.clone(), taken);
         Ok(Some(RequestSlot {
             tenants: Arc::clone(self),
             tenant: tenant.clone(),
-            is_live,
+            is_waiting,
         }))
     }
 }
@@ -212,7 +218,7 @@ impl Drop for RequestSlot {
         let mut all = self.tenants.lock();
         if let Some(now) = all.get_mut(&self.tenant) {
             now.all -= 1;
-            now.live -= usize::from(self.is_live);
+            now.waiting -= usize::from(self.is_waiting);
             if now.all == 0 {
                 all.remove(&self.tenant);
             }
@@ -242,9 +248,9 @@ mod tests {
     #[test]
     fn a_place_is_free_again_when_it_is_left_and_nobody_who_is_idle_is_remembered() {
         let (tenants, one, other) = (tenants(None, Some(3)), "one".into(), "other".into());
-        let take = |tenant: &Tenant, is_live| tenants.take_place(tenant, is_live).map(drop);
+        let take = |tenant: &Tenant, is_waiting| tenants.take_place(tenant, is_waiting).map(drop);
         let held: Vec<_> = [true, true, false]
-            .map(|is_live| tenants.take_place(&one, is_live).expect("a place"))
+            .map(|is_waiting| tenants.take_place(&one, is_waiting).expect("a place"))
             .into();
         let refused = take(&one, false).expect_err("no fourth");
         assert_eq!(refused.code(), Code::TenantLimitExceeded);

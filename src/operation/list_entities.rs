@@ -2,6 +2,7 @@
 
 use super::{
     Access, Answers, Context, Family, Operation, Output,
+    bounds::within,
     search_entities::{stream_of, view},
 };
 use crate::clock::PointInTime;
@@ -43,13 +44,7 @@ impl PageAsked {
                 format!("pageSize is {size}; at most {PAGE_SIZE_MAX} are allowed"),
             ));
         }
-        let number = number.unwrap_or(0);
-        if !(0..=PAGE_NUMBER_MAX).contains(&number) {
-            return Err(Failure::new(
-                Code::BadRequest,
-                format!("pageNumber is {number}; 0 to {PAGE_NUMBER_MAX} are allowed"),
-            ));
-        }
+        let number = within("pageNumber", number.unwrap_or(0), 0..=PAGE_NUMBER_MAX)?;
         Ok(Self { number, size })
     }
 }

@@ -4,7 +4,7 @@ use super::{
     Access, Context, Family, Operation, Output,
     get_entity::{When, not_found},
 };
-use crate::error::{Code, Failure};
+use crate::error::Failure;
 use crate::event::{
     EventType,
     payload::{self, as_texts, entity::entity_id, search},
@@ -43,8 +43,8 @@ impl Operation for ListTransitions {
             // Of an entity that exists, it is the transaction that is unknown (`rest.md` §3.8).
             let exists = session.unit()?.peek(self.id).await?.is_some();
             return Err(if exists && matches!(self.when, When::WrittenBy(_)) {
-                Failure::new(
-                    Code::BadRequest,
+                Failure::bad_parameter(
+                    "transactionId",
                     "no version of the entity was written by this transaction",
                 )
             } else {

@@ -4,7 +4,7 @@
 //! [`crate::telemetry`], [`crate::entity`], [`crate::model`], [`crate::condition`],
 //! [`crate::workflow`], [`crate::storage`], [`crate::audit`], [`crate::auth`], [`crate::compute`],
 //! [`crate::runtime`], [`crate::search`], [`crate::event`], [`crate::expr`], [`crate::pool`],
-//! [`crate::dialect`], [`crate::registry`], [`crate::program`], [`crate::connector`].
+//! [`crate::dialect`], [`crate::registry`], [`crate::program`], [`crate::connector`], [`crate::shares`].
 //! Every API calls [`dispatch`] (`architecture.md` §1). To add an operation: its types in
 //! [`crate::event`], a file here with `parse` and `run`, a row in [`table`], and its path in REST.
 
@@ -14,6 +14,7 @@ mod answer;
 mod answering;
 mod audit_entity;
 mod audit_finished;
+mod bounds;
 mod bundles;
 mod cancel_search;
 mod carried;
@@ -90,7 +91,7 @@ use schemars::{JsonSchema, Schema};
 use tracing::{Instrument as _, error, info_span};
 
 use crate::auth::{self, Caller, Login, Permission, Rules};
-use crate::error::Failure;
+use crate::error::{Failure, panic_text};
 use crate::event::{Event, EventType, IDEMPOTENCY_ATTRIBUTE, payload};
 use crate::storage::Assumption;
 use crate::telemetry::measure::Operations;
@@ -105,7 +106,6 @@ pub use context::{Context, Services};
 pub use identity::{Unknown, follow as follow_identities, recall, refresh};
 pub use limits::{Limits, Tenants};
 pub use once::Keys;
-pub use paging::is_namespace;
 pub use receiving::{Hold, Receiving};
 pub use reply::{Reply, acknowledgement, refusal};
 pub use schema::{EventSchema, Paths, Sender, schema_files};
@@ -139,6 +139,18 @@ pub enum Access {
     Write,
 }
 
+/// How a request counts among those that its tenant has in flight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flight {
+    /// It has a place until its answer has ended.
+    UntilAnswered,
+    /// It lasts while the caller follows something or waits for work: such requests take half of
+    /// the places at most.
+    Waiting,
+    /// It ends work that was admitted before, so it needs no place.
+    Ending,
+}
+
 /// What of the storage an operation reads, and so what it has to know first of the commits of other
 /// processes that write to the database, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -165,6 +177,10 @@ pub trait Operation: Sized + Send + 'static {
     /// Whether it may add to what is stored. What only deletes, or sets something, is done however
     /// much that is.
     const STORES: bool = matches!(Self::ACCESS, Access::Write);
+    const FLIGHT: Flight = match Self::ANSWERS {
+        Answers::Live => Flight::Waiting,
+        Answers::One | Answers::Many => Flight::UntilAnswered,
+    };
     const NEEDS: Permission = Permission::Anyone;
     /// Whether one that writes can be done once, if it brings an idempotency key. One that cannot
     /// refuses the key.
@@ -204,6 +220,7 @@ pub struct Route {
     pub answers: Answers,
     pub access: Access,
     stores: bool,
+    flight: Flight,
     pub needs: Permission,
     pub once: bool,
     reads: Reads,
@@ -224,6 +241,7 @@ impl Route {
             answers: O::ANSWERS,
             access: O::ACCESS,
             stores: O::STORES,
+            flight: O::FLIGHT,
             needs: O::NEEDS,
             once: O::ONCE,
             reads: O::READS,
@@ -431,11 +449,7 @@ fn guarded(
 }
 
 fn panicked(panic: &(dyn std::any::Any + Send)) -> Failure {
-    let text = panic
-        .downcast_ref::<&str>()
-        .copied()
-        .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    Failure::internal(format!("panic: {}", text.unwrap_or("without a message")))
+    Failure::internal(format!("panic: {}", panic_text(panic)))
 }
 
 /// Logs the cause of an internal error, which callers do not receive.

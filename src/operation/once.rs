@@ -7,7 +7,9 @@
 //! another user of the tenant and through another API.
 //!
 //! * A run that commits in segments stores what is known then with its first commit: its
-//!   transaction and the entities so far, and what is answered in the end with its last.
+//!   transaction and the entities so far. That is provisional: no repeat receives it while the rest
+//!   is in work, here or at another process. The last commit stores what is answered in the end; a
+//!   rest that is resumed after a crash leaves what was known; one that fails frees the key.
 //! * A collection in windows has one outcome per window. A repeat resumes with the first
 //!   window that was not done, so one that failed in its middle can be completed.
 //! * What workers report is committed by the runs that it concerns; the answer is stored afterwards,
@@ -23,101 +25,53 @@
 //!   if it commits, and gives it to a repeat within the same transaction before. A repeat from
 //!   elsewhere does not wait for that transaction; of the two, who commits last gets `CONFLICT`.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use parking_lot::{Mutex, MutexGuard};
 use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, sleep};
 
-use super::{Access, Answer, Context, Family, Route, Success, reply::cancelled};
+use super::{Access, Answer, Context, Family, Route, Success};
 use crate::error::{Code, Failure};
 use crate::event::{Event, EventType, IDEMPOTENCY_ATTRIBUTE, payload};
 use crate::id::Tenant;
+use crate::runtime::{Lines, Place, Turn};
 use crate::storage::{Once, Print, Remembered, StoredOutcome};
 
 /// How many characters a key has at most.
 const KEY_CHARS_MAX: usize = 255;
 
+/// How long a repeat waits for the rest of a request that another process has in work, or that is
+/// resumed after a crash, and how often it looks.
+const PATIENCE: Duration = Duration::from_secs(10);
+const LOOK_PAUSE: Duration = Duration::from_millis(100);
+
 /// The part of a request that has no others.
 pub(super) const WHOLE: u32 = 0;
 
 /// The keys of requests in flight.
-///
-/// A mutex, not a task: a look-up at the beginning and one at the end of a request that has a key.
 #[derive(Debug, Clone)]
 pub struct Keys {
     /// How long outcomes are kept.
     life: Duration,
-    in_flight: Arc<Mutex<HashMap<Name, KeyInFlight>>>,
-}
-
-type Name = (Tenant, Arc<str>);
-
-#[derive(Debug)]
-struct KeyInFlight {
-    print: Print,
-    /// Who is at work, and those that wait.
-    users: usize,
-    turn: Arc<Semaphore>,
-}
-
-/// The right to work on a request that has a key. Dropping it lets a repeat have its turn.
-#[derive(Debug)]
-pub(super) struct Turn {
-    keys: Keys,
-    name: Name,
-    permit: Option<OwnedSemaphorePermit>,
+    in_flight: Lines<Print>,
 }
 
 impl Keys {
     pub fn new(life: Duration) -> Self {
         Self {
             life,
-            in_flight: Arc::default(),
+            in_flight: Lines::default(),
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Name, KeyInFlight>> {
-        self.in_flight.lock()
     }
 
     /// Gets in line behind those that have the same key, who must be the same request.
-    fn line_up(&self, name: Name, print: Print) -> Result<(Turn, Arc<Semaphore>), Failure> {
-        let mut in_flight = self.lock();
-        let entry = in_flight
-            .entry(name.clone())
-            .or_insert_with(|| KeyInFlight {
-                print,
-                users: 0,
-                turn: Arc::new(Semaphore::new(1)),
-            });
-        if entry.print != print {
-            return Err(conflict(&name.1));
-        }
-        entry.users += 1;
-        let turn = Turn {
-            keys: self.clone(),
-            name,
-            permit: None,
-        };
-        Ok((turn, Arc::clone(&entry.turn)))
-    }
-}
-
-impl Drop for Turn {
-    fn drop(&mut self) {
-        let mut in_flight = self.keys.lock();
-        self.permit = None;
-        if let Some(entry) = in_flight.get_mut(&self.name) {
-            entry.users -= 1;
-            if entry.users == 0 {
-                in_flight.remove(&self.name);
-            }
+    fn line_up(&self, tenant: &Tenant, key: &str, print: Print) -> Result<Place<Print>, Failure> {
+        let place = self.in_flight.join((tenant, key), print);
+        if place.value == print {
+            Ok(place)
+        } else {
+            Err(conflict(key))
         }
     }
 }
@@ -160,7 +114,7 @@ impl Promised {
 /// How a request begins.
 pub(super) enum Begun {
     /// It is to be done; a turn, if it has a key.
-    Now(Option<Turn>),
+    Now(Option<Turn<Print>>),
     /// It was done, and this was stored.
     Before(Success),
 }
@@ -184,21 +138,14 @@ pub(super) async fn begin(
         ));
     }
     let print = print(event)?;
-    let keys = cx.keys().clone();
-    let name = (cx.caller().tenant.clone(), Arc::clone(&key));
-    let (mut turn, line) = keys.line_up(name, print)?;
-    turn.permit = tokio::select! {
-        permit = line.acquire_owned() => permit.ok(),
-        () = cx.cancel().cancelled() => return Err(cancelled()),
-    };
-    let done = done(cx, route, &key).await?;
-    if done.iter().any(|done| done.print != print) {
-        return Err(conflict(&key));
-    }
+    let place = cx.keys().line_up(&cx.caller().tenant, &key, print)?;
+    let turn = cx.cancel().run_until_cancelled(place.turn()).await;
+    let turn = turn.ok_or_else(Failure::cancelled)?;
+    let done = ended(cx, Some(route), &key, print).await?;
     let promised = Promised {
         key,
         print,
-        life: keys.life,
+        life: cx.keys().life,
         done,
     };
     if let Some(answer) = promised.done(WHOLE) {
@@ -216,15 +163,47 @@ pub(super) async fn met(cx: &Context, failure: Failure) -> Result<Answer, Failur
     let is_open = matches!(code, Code::StorageUnavailable | Code::OutcomeUnknown);
     let may_be_why = code == Code::Conflict
         || (cx.storage().is_shared() && !is_open && failure.internal_cause().is_none());
-    let Some(promised) = cx.promised().filter(|_| may_be_why) else {
+    // Of what this request has committed, its own failure is the outcome.
+    let has_committed = failure
+        .properties()
+        .iter()
+        .any(|(name, _)| *name == "committedTransactionId");
+    let promised = cx.promised().filter(|_| may_be_why && !has_committed);
+    let Some(promised) = promised else {
         return Err(failure);
     };
-    let tenant = &cx.caller().tenant;
-    let stored = cx.storage().outcomes(tenant, &promised.key).await?;
-    let is_it = |stored: &&Remembered| stored.part == WHOLE && stored.print == promised.print;
+    let Ok(stored) = ended(cx, None, &promised.key, promised.print).await else {
+        return Err(failure);
+    };
+    let is_it = |stored: &&Remembered| stored.part == WHOLE;
     match stored.iter().find(is_it) {
         Some(stored) => replay(cx, &stored.answer).map(Answer::One),
         None => Err(failure),
+    }
+}
+
+/// The outcomes for a key, none of which is provisional: what another process has in work, or this
+/// one since a crash, is waited for.
+async fn ended(
+    cx: &Context,
+    route: Option<&Route>,
+    key: &str,
+    print: Print,
+) -> Result<Vec<Remembered>, Failure> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let done = done(cx, route, key).await?;
+        if done.iter().any(|done| done.print != print) {
+            return Err(conflict(key));
+        }
+        if !done.iter().any(Remembered::is_provisional) {
+            return Ok(done);
+        }
+        if Instant::now() >= until {
+            return Err(in_work(key));
+        }
+        let pause = cx.cancel().run_until_cancelled(sleep(LOOK_PAUSE)).await;
+        pause.ok_or_else(Failure::cancelled)?;
     }
 }
 
@@ -233,11 +212,12 @@ fn replay(cx: &Context, answer: &str) -> Result<Success, Failure> {
     Ok(Success::stored(text))
 }
 
-/// The outcomes for a key: those that are stored, and those of the transaction that is joined.
-async fn done(cx: &Context, route: &Route, key: &str) -> Result<Vec<Remembered>, Failure> {
+/// The outcomes for a key: those that are stored, and at the begin of a request those of the
+/// transaction that is joined.
+async fn done(cx: &Context, begins: Option<&Route>, key: &str) -> Result<Vec<Remembered>, Failure> {
     let mut done = cx.storage().outcomes(&cx.caller().tenant, key).await?;
     // Models are not part of transactions.
-    if cx.has_token() && route.family != Family::Model {
+    if cx.has_token() && begins.is_some_and(|route| route.family != Family::Model) {
         let mut session = cx.session().await?;
         done.extend(session.unit()?.remembered(key));
     }
@@ -296,6 +276,16 @@ fn conflict(key: &str) -> Failure {
     )
 }
 
+fn in_work(key: &str) -> Failure {
+    Failure::new(
+        Code::Conflict,
+        format!(
+            "the first request with the idempotency key `{key}` has committed a part and is still \
+             in work; repeat it later to receive its answer"
+        ),
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -348,16 +338,14 @@ mod tests {
     #[test]
     fn the_table_of_keys_in_flight_forgets_those_that_ended() {
         let keys = Keys::new(Duration::from_secs(1));
-        let name: Name = ("t".into(), "k".into());
-        let (one, _) = keys.line_up(name.clone(), [1; 32]).expect("first");
-        let (two, _) = keys.line_up(name.clone(), [1; 32]).expect("the same");
-        assert!(keys.line_up(name.clone(), [2; 32]).is_err(), "another");
-        let elsewhere = ("other".into(), "k".into());
-        assert!(keys.line_up(elsewhere, [2; 32]).is_ok(), "another tenant's");
+        let line_up = |tenant: &str, print| keys.line_up(&tenant.into(), "k", [print; 32]);
+        let one = line_up("t", 1).expect("first");
+        let two = line_up("t", 1).expect("the same");
+        assert!(line_up("t", 2).is_err(), "another");
+        assert!(line_up("other", 2).is_ok(), "another tenant's");
         drop(one);
-        assert_eq!(keys.lock().len(), 1);
+        assert!(line_up("t", 2).is_err(), "another");
         drop(two);
-        assert!(keys.lock().is_empty());
-        assert!(keys.line_up(name, [2; 32]).is_ok());
+        assert!(line_up("t", 2).is_ok());
     }
 }

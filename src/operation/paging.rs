@@ -4,32 +4,26 @@ use std::sync::Arc;
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 
-pub use crate::dialect::flo::is_namespace;
-use crate::error::{Code, Failure};
+use super::bounds::maybe_within;
+use crate::error::Failure;
 use crate::event::payload::paging::Pagination;
-
-/// The namespace of a request that names none.
-const NAMESPACE: &str = "default";
+use crate::id::{DEFAULT_NAMESPACE, NAMESPACE_RULE, is_namespace};
 
 /// The items of a page whose request does not say how many.
 const LIMIT: usize = 100;
 
 /// The items of the largest page.
-const LIMIT_MAX: usize = 1_000;
+const LIMIT_MAX: i64 = 1_000;
 
 /// The namespace that a request names.
 pub(super) fn namespace(given: Option<String>) -> Result<Arc<str>, Failure> {
     match given {
-        None => Ok(NAMESPACE.into()),
+        None => Ok(DEFAULT_NAMESPACE.into()),
         Some(name) if is_namespace(&name) => Ok(name.into()),
-        Some(name) => Err(Failure::new(
-            Code::BadRequest,
-            format!(
-                "\"{name}\" is not a valid namespace: use 1 to 64 letters, digits, dots, hyphens \
-                 or underscores"
-            ),
-        )
-        .with("parameter", "namespace")),
+        Some(name) => Err(Failure::bad_parameter(
+            "namespace",
+            format!("\"{name}\" is not a valid namespace: use {NAMESPACE_RULE}"),
+        )),
     }
 }
 
@@ -43,25 +37,13 @@ pub(super) struct Paging {
 
 impl Paging {
     pub(super) fn read(limit: Option<i64>, cursor: Option<&str>) -> Result<Self, Failure> {
-        let bad = |parameter: &'static str, message: String| {
-            Failure::new(Code::BadRequest, message).with("parameter", parameter)
-        };
-        let limit = match limit {
-            None => LIMIT,
-            Some(limit) => usize::try_from(limit)
-                .ok()
-                .filter(|limit| (1..=LIMIT_MAX).contains(limit))
-                .ok_or_else(|| {
-                    let message = format!("limit {limit} is not within 1 to {LIMIT_MAX}");
-                    bad("limit", message)
-                })?,
-        };
+        let limit = maybe_within("limit", limit, 1..=LIMIT_MAX)?.unwrap_or(LIMIT);
         let name = |cursor: &str| {
             let name = BASE64_URL_SAFE_NO_PAD.decode(cursor).ok();
             let name = name.and_then(|name| String::from_utf8(name).ok());
             name.ok_or_else(|| {
                 let message = "the cursor is not valid; use the nextCursor of a page as it is";
-                bad("cursor", message.to_owned())
+                Failure::bad_parameter("cursor", message)
             })
         };
         Ok(Self {
@@ -139,7 +121,11 @@ mod tests {
             (None, Some("_w")),
         ] {
             let refused = Paging::read(limit, cursor).expect_err("refused");
-            assert_eq!(refused.code(), Code::BadRequest, "{limit:?} {cursor:?}");
+            assert_eq!(
+                refused.code(),
+                crate::error::Code::BadRequest,
+                "{limit:?} {cursor:?}"
+            );
         }
         assert!(Paging::read(Some(1_000), None).is_ok());
     }

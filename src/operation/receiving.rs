@@ -10,9 +10,9 @@ use std::{
     fmt,
     sync::{
         Arc,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicUsize, Ordering},
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use parking_lot::RwLock;
@@ -21,19 +21,14 @@ use tracing::warn;
 
 use crate::error::{Code, Failure};
 use crate::id::Tenant;
-use crate::telemetry::measure::Closed;
+use crate::shares::SMALL_BYTES;
+use crate::telemetry::{LimitedLines, measure::Closed};
 
 /// How long a request waits for room.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// When there may be room again.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
-
-/// How many bytes a small request has at most.
-const SMALL: usize = 64 << 10;
-
-/// How often the log says that requests are refused, in seconds.
-const WARNING_INTERVAL: u64 = 10;
 
 /// How many tenants are remembered before those without a request are forgotten.
 const TENANTS: usize = 1_024;
@@ -52,9 +47,7 @@ struct Budget {
     freed: Notify,
     /// How many wait for [`Self::freed`]: a request that nobody waits for wakes nobody.
     waiting: AtomicUsize,
-    begun: Instant,
-    /// When the log said last that a request was refused, in seconds.
-    warned: AtomicU64,
+    lines: LimitedLines,
 }
 
 /// What one request holds; dropping it gives that back.
@@ -101,8 +94,7 @@ impl Receiving {
             tenants: RwLock::default(),
             freed: Notify::new(),
             waiting: AtomicUsize::new(0),
-            begun: Instant::now(),
-            warned: AtomicU64::new(0),
+            lines: LimitedLines::default(),
         }))
     }
 
@@ -129,6 +121,14 @@ impl Budget {
             tenants.retain(|_, used| Arc::strong_count(used) > 1);
         }
         Arc::clone(tenants.entry(tenant.clone()).or_default())
+    }
+
+    /// Has those look again that wait for room, once there is less used.
+    fn wake(&self) {
+        // In one order with what is used: who was refused is counted here.
+        if self.waiting.load(Ordering::SeqCst) > 0 {
+            self.freed.notify_waiters();
+        }
     }
 }
 
@@ -210,10 +210,28 @@ impl Hold {
             return Ok(());
         };
         let most = self.budget.most;
-        let cap = |most: usize| if bytes > SMALL { most - most / 8 } else { most };
-        take(&self.of_tenant, more, now, cap(most / 2)).map_err(|()| Full::Tenant)?;
-        if take(&self.budget.used, more, now, cap(most)).is_err() {
-            self.of_tenant.fetch_sub(more, Ordering::Relaxed);
+        let cap = |most: usize| {
+            if bytes > SMALL_BYTES {
+                most - most / 8
+            } else {
+                most
+            }
+        };
+        let (tenant, server) = (&self.of_tenant, &self.budget.used);
+        let of_tenant = |used| with_more(used, more, now, cap(most / 2));
+        let of_server = |used| with_more(used, more, now, cap(most));
+        // What is added to the tenant's and taken off again refuses others of the tenant meanwhile,
+        // so the server's room is looked at first.
+        let order = Ordering::SeqCst;
+        if of_tenant(tenant.load(order)).is_some() && of_server(server.load(order)).is_none() {
+            return Err(Full::Server);
+        }
+        let taken = tenant.fetch_update(order, order, of_tenant);
+        taken.map_err(|_| Full::Tenant)?;
+        if server.fetch_update(order, order, of_server).is_err() {
+            // Others took that room meanwhile.
+            tenant.fetch_sub(more, order);
+            self.budget.wake();
             return Err(Full::Server);
         }
         self.bytes.fetch_add(more, Ordering::Relaxed);
@@ -225,10 +243,7 @@ impl Hold {
             self.bytes.fetch_sub(bytes, Ordering::Relaxed);
             self.of_tenant.fetch_sub(bytes, Ordering::SeqCst);
             self.budget.used.fetch_sub(bytes, Ordering::SeqCst);
-            // In one order with what is used: who was refused is counted here.
-            if self.budget.waiting.load(Ordering::SeqCst) > 0 {
-                self.budget.freed.notify_waiters();
-            }
+            self.budget.wake();
         }
     }
 
@@ -243,21 +258,12 @@ impl Hold {
     fn refusal(&self, full: Full) -> Failure {
         Closed::count(Closed::NoRoom);
         let Budget {
-            of,
-            most,
-            begun,
-            warned,
-            ..
+            of, most, lines, ..
         } = &*self.budget;
-        let now = begun.elapsed().as_secs() + WARNING_INTERVAL;
-        let then = warned.load(Ordering::Relaxed);
-        if now >= then + WARNING_INTERVAL
-            && warned
-                .compare_exchange(then, now, Ordering::Relaxed, Ordering::Relaxed)
-                .is_ok()
-        {
+        if let Some(skipped) = lines.next() {
             warn!(
                 limit = most,
+                skipped,
                 "requests are rejected: the bytes of {of} have reached INTERLOCK_RECEIVING_BYTES, or those of one tenant half of it"
             );
         }
@@ -304,14 +310,10 @@ impl Drop for Hold {
     }
 }
 
-/// Adds to what is used, up to a cap, or whatever it is where nobody else uses anything.
-fn take(used: &AtomicUsize, more: usize, own: usize, cap: usize) -> Result<(), ()> {
-    let before = used.fetch_add(more, Ordering::SeqCst);
-    if before + more > cap && before > own {
-        used.fetch_sub(more, Ordering::Relaxed);
-        return Err(());
-    }
-    Ok(())
+/// What is used with so many bytes more; none if that is over a cap, unless nobody else uses
+/// anything.
+fn with_more(used: usize, more: usize, own: usize, cap: usize) -> Option<usize> {
+    (used + more <= cap || used <= own).then_some(used + more)
 }
 
 #[cfg(test)]
@@ -331,7 +333,7 @@ mod tests {
             .try_hold(2 * MB)
             .expect_err("over seven eighths of half");
         assert_eq!(refused.code(), Code::TooManyRequests);
-        second.try_hold(SMALL).expect("small");
+        second.try_hold(SMALL_BYTES).expect("small");
         let third = receiving.hold(&other);
         third.try_hold(7 * MB).expect("room of another tenant");
         drop((first, second, third));

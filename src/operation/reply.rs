@@ -5,7 +5,7 @@ use futures_util::{StreamExt as _, stream};
 use tokio_util::sync::CancellationToken;
 
 use super::{Answer, Answers, Events, Route};
-use crate::error::{Code, Failure};
+use crate::error::Failure;
 use crate::event::{
     AttributeValue, Event, EventType, REQUEST_ID_ATTRIBUTE, SEQUENCE_ATTRIBUTE,
     STREAM_END_ATTRIBUTE,
@@ -57,7 +57,12 @@ impl Reply {
 
     /// The answer to a request that was cancelled.
     pub fn cancelled(request: &str, kind: EventType) -> Self {
-        Self::new(request, kind, Err(cancelled()), CancellationToken::new())
+        Self::new(
+            request,
+            kind,
+            Err(Failure::cancelled()),
+            CancellationToken::new(),
+        )
     }
 
     fn many(
@@ -108,7 +113,7 @@ pub fn refusal(source: &str, failure: &Failure) -> Event {
 }
 
 pub(super) fn cancelled() -> Failure {
-    Failure::new(Code::Cancelled, "the request was cancelled")
+    Failure::cancelled()
 }
 
 /// A streamed answer on its way.
@@ -133,7 +138,7 @@ impl Sending {
         let events = self.events.as_mut()?;
         let item = tokio::select! {
             biased;
-            () = self.cancel.cancelled() => Some(Err(cancelled())),
+            () = self.cancel.cancelled() => Some(Err(Failure::cancelled())),
             item = events.next() => item,
         };
         let event = match item {

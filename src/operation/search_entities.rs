@@ -8,11 +8,11 @@ use super::{
     Access, Answers, Context, Events, Family, Operation, Output,
     ahead::{Ahead, Parts},
     answer::events,
+    bounds::within,
     conditions::{compile, in_time},
-    reply::cancelled,
 };
 use crate::clock::PointInTime;
-use crate::condition::Condition;
+use crate::condition::{self, Condition};
 use crate::entity::Image;
 use crate::error::{Code, Failure};
 use crate::event::{
@@ -51,20 +51,16 @@ impl Operation for SearchEntities {
 
     fn parse(payload: &str) -> Result<Self, Failure> {
         let request: search::Search<'_> = payload::decode(payload)?;
-        let condition = condition(request.condition.get())?.into();
-        let order = order(request.order_by)?;
-        let limit = request.limit.unwrap_or(LIMIT);
-        if !(1..=LIMIT_MAX).contains(&limit) {
-            return Err(Failure::new(
-                Code::BadRequest,
-                format!("limit is {limit}; 1 to {LIMIT_MAX} are allowed"),
-            ));
-        }
+        let (condition, (order, limit)) = condition_around(request.condition.get(), || {
+            let order = order(request.order_by)?;
+            let limit = within("limit", request.limit.unwrap_or(LIMIT), 1..=LIMIT_MAX)?;
+            Ok((order, limit))
+        })?;
         Ok(Self {
             model: request.model.into(),
-            condition,
+            condition: condition.into(),
             order,
-            limit: usize::try_from(limit).unwrap_or(usize::MAX),
+            limit,
             excess: match (request.limit_exceeded, request.limit) {
                 (Some(search::LimitExceeded::Fail), _) | (None, None) => Some(Excess::Refused),
                 (Some(search::LimitExceeded::Truncate), _) => Some(Excess::CutOff),
@@ -84,6 +80,7 @@ impl Operation for SearchEntities {
 impl SearchEntities {
     /// Finds what is looked for, and remembers to have seen it if that was asked for.
     pub(super) async fn find(&self, cx: &Context) -> Result<Found, Failure> {
+        self.order.check_count(cx.sort_keys_max())?;
         compile(cx, &self.condition).await?;
         let mut session = cx.session().await?;
         let definitions = cx.definitions_in(&mut session, &self.model).await?;
@@ -124,15 +121,30 @@ impl SearchEntities {
 
 /// Reads what is looked for.
 pub(super) fn condition(text: &str) -> Result<Condition, Failure> {
-    Condition::parse(text).map_err(|error| {
-        let failure = Failure::from(error);
-        // What cannot be parsed is a malformed request (`grpc.md` §14).
-        if failure.code() == Code::BadRequest {
-            failure.in_request()
-        } else {
-            failure
-        }
-    })
+    Condition::parse(text).map_err(rejected)
+}
+
+/// Reads what is looked for, and `others` of the request: they are checked after the form of the
+/// condition and before its operators (`search.md` §4).
+pub(super) fn condition_around<T>(
+    text: &str,
+    others: impl FnOnce() -> Result<T, Failure>,
+) -> Result<(Condition, T), Failure> {
+    match Condition::parse(text) {
+        Ok(condition) => Ok((condition, others()?)),
+        Err(error) if error.is_of_form() => Err(rejected(error)),
+        Err(error) => Err(others().err().unwrap_or_else(|| rejected(error))),
+    }
+}
+
+fn rejected(error: condition::Error) -> Failure {
+    let failure = Failure::from(error);
+    // What cannot be parsed is a malformed request (`grpc.md` §14).
+    if failure.code() == Code::BadRequest {
+        failure.in_request()
+    } else {
+        failure
+    }
 }
 
 /// Reads what is sorted by.
@@ -196,7 +208,7 @@ pub(super) fn stream_of(cx: Context, hits: Hits, asked: Option<PointInTime>) -> 
         let cx = &sending.cx;
         let given_up = async {
             cx.cancel().cancelled().await;
-            cancelled()
+            Failure::cancelled()
         };
         let Some(image) = sending.images.next(given_up).await? else {
             return Ok(None);

@@ -6,7 +6,7 @@ use futures_util::stream;
 
 use super::{
     Access, Answers, Context, Events, Family, Operation, Output, answer::events,
-    list_entities::PageAsked, reply::cancelled,
+    list_entities::PageAsked,
 };
 use crate::entity::Image;
 use crate::error::Failure;
@@ -64,7 +64,7 @@ fn sent(cx: Context, page: JobPage) -> Events {
                 return Ok(Some((entity, (cx, page, ready))));
             }
             if cx.cancel().is_cancelled() {
-                return Err(cancelled());
+                return Err(Failure::cancelled());
             }
             match page.next().await? {
                 Some(images) => ready = images.into_iter(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{
     Access, Context, Family, Operation, Output,
     conditions::compile,
-    search_entities::{check_order, condition, order},
+    search_entities::{check_order, condition_around, order},
     search_status::status,
 };
 use crate::clock::PointInTime;
@@ -39,16 +39,19 @@ impl Operation for SubmitSearch {
 
     fn parse(payload: &str) -> Result<Self, Failure> {
         let request: search::SnapshotSearch<'_> = payload::decode(payload)?;
+        let text = request.condition.get();
+        let (condition, order) = condition_around(text, || order(request.order_by))?;
         Ok(Self {
-            condition: condition(request.condition.get())?.into(),
-            text: request.condition.get().into(),
-            order: order(request.order_by)?,
+            condition: condition.into(),
+            text: text.into(),
+            order,
             model: request.model.into(),
             then: point_in_time(request.point_in_time.as_deref())?,
         })
     }
 
     async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
+        self.order.check_count(cx.sort_keys_max())?;
         compile(&cx, &self.condition).await?;
         let definitions = cx.definitions(&self.model).await?;
         let mut asked = Asked {

@@ -5,7 +5,7 @@ use futures_util::stream;
 use super::{
     Access, Answers, Context, Family, Operation, Output,
     ahead::{Ahead, Parts},
-    reply::cancelled,
+    context::stopping,
 };
 use crate::entity::{Changed, Position};
 use crate::error::{Code, Failure};
@@ -71,14 +71,6 @@ pub(super) fn from(sequence: Option<i64>) -> Result<Option<Position>, Failure> {
     }
 }
 
-/// Why an answer without an end ends.
-pub(super) fn stopping() -> Failure {
-    Failure::new(
-        Code::StorageUnavailable,
-        "the server is stopping; resume after the last sequence that was received",
-    )
-}
-
 /// A reader of the feed, and for whom.
 struct Following {
     changes: Ahead<Feed>,
@@ -87,15 +79,8 @@ struct Following {
 
 impl Following {
     async fn next(&mut self) -> Result<Changed, Failure> {
-        let cx = &self.cx;
-        let given_up = async {
-            tokio::select! {
-                biased;
-                () = cx.cancel().cancelled() => cancelled(),
-                () = cx.stopping().cancelled() => stopping(),
-            }
-        };
-        self.changes.next(given_up).await?.ok_or_else(stopping)
+        let next = self.changes.next(self.cx.given_up()).await?;
+        next.ok_or_else(stopping)
     }
 }
 

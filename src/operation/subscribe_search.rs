@@ -6,11 +6,8 @@ use std::{collections::VecDeque, sync::Arc};
 use futures_util::stream;
 
 use super::{
-    Access, Answers, Context, Family, Operation, Output,
-    conditions::compile,
-    reply::cancelled,
-    search_entities::condition,
-    subscribe_changes::{from, stopping},
+    Access, Answers, Context, Family, Operation, Output, conditions::compile,
+    search_entities::condition, subscribe_changes::from,
 };
 use crate::condition::Condition;
 use crate::entity::Position;
@@ -67,7 +64,7 @@ impl Operation for SubscribeSearch {
         let storage = cx.storage();
         let live = tokio::select! {
             biased;
-            () = cx.cancel().cancelled() => return Err(cancelled()),
+            () = cx.cancel().cancelled() => return Err(Failure::cancelled()),
             live = async {
                 match self.after {
                     Some(after) => Live::resume(storage, &definitions, watched, after).await,
@@ -103,8 +100,7 @@ impl Watching {
             }
             let news = tokio::select! {
                 biased;
-                () = self.cx.cancel().cancelled() => return Err(cancelled()),
-                () = self.cx.stopping().cancelled() => return Err(stopping()),
+                failure = self.cx.given_up() => return Err(failure),
                 news = self.live.next() => news?,
             };
             match news {

@@ -12,7 +12,7 @@ use std::{
 use bytes::Bytes;
 use futures_util::poll;
 use http::{HeaderMap, Request, StatusCode, header};
-use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
+use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited as LimitedBody};
 use hyper::{
     body::{Body as _, Incoming},
     client::conn::http1::{self, SendRequest},
@@ -23,11 +23,18 @@ use tokio::time::{Instant, timeout};
 use tokio_util::either::Either;
 use url::{Host, Url};
 
-use super::{Connection, Reach, Tls, Unreachable, addresses, connect, secure};
+use super::{
+    Reach, Tls, Unreachable, addresses, connect,
+    limited::{HEAD_BYTES_MAX, Left, Limited},
+    secure,
+};
 
 /// How long an idle connection is kept. Common servers close theirs after five seconds, and a
 /// request on a connection that is being closed is lost.
 const IDLE_MAX: Duration = Duration::from_secs(4);
+
+/// The most bytes of an answer that are read at once, and the longest head.
+const READ_BYTES_MAX: usize = 64 << 10;
 
 /// Why a request has no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -39,6 +46,9 @@ pub enum Fault {
     /// Whether the server has acted on the request is unknown.
     #[error("the connection ended before a complete answer")]
     Ended,
+    /// The same.
+    #[error("the server sends more than {HEAD_BYTES_MAX} bytes before the head of its answer")]
+    Endless,
     #[error("the answer has more than {bytes_max} bytes")]
     TooLarge {
         status: StatusCode,
@@ -73,13 +83,14 @@ struct Idle {
     since: Instant,
 }
 
-type Driven = Pin<Box<http1::Connection<TokioIo<Connection>, Full<Bytes>>>>;
+type Driven = Pin<Box<http1::Connection<TokioIo<Limited>, Full<Bytes>>>>;
 
 /// A connection that can take a request.
 #[derive(Debug)]
 struct Link {
     sender: SendRequest<Full<Bytes>>,
     driven: Driven,
+    left: Left,
 }
 
 /// What is left of a request that has no answer.
@@ -181,11 +192,17 @@ impl Client {
         } else {
             Either::Left(stream)
         };
-        let made = http1::handshake(TokioIo::new(stream)).await;
+        let left = Left::new();
+        let stream = TokioIo::new(Limited::new(stream, left.clone()));
+        let made = http1::Builder::new()
+            .max_buf_size(READ_BYTES_MAX)
+            .handshake(stream)
+            .await;
         let (sender, driven) = made.map_err(|_| Fault::Ended)?;
         Ok(Link {
             sender,
             driven: Box::pin(driven),
+            left,
         })
     }
 
@@ -194,14 +211,27 @@ impl Client {
         link: Link,
         request: Request<Full<Bytes>>,
     ) -> Result<Answer, Unanswered> {
-        let Link { mut sender, driven } = link;
+        let Link {
+            mut sender,
+            driven,
+            left,
+        } = link;
         let mut driven = Some(driven);
+        left.await_head();
+        let lost = || {
+            if left.is_used_up() {
+                Fault::Endless
+            } else {
+                Fault::Ended
+            }
+        };
         let asked = async {
             let answer = sender.try_send_request(request).await;
             let answer = answer.map_err(|mut error| Unanswered {
-                fault: Fault::Ended,
+                fault: lost(),
                 unsent: error.take_message(),
             })?;
+            left.lift();
             self.read(answer).await.map_err(Unanswered::from)
         };
         // The connection must be driven for the exchange to proceed, and may end before it.
@@ -216,10 +246,15 @@ impl Client {
         let answer = tokio::select! {
             biased;
             answer = asked => answer?,
-            () = ended => return Err(Unanswered::from(Fault::Ended)),
+            () = ended => return Err(Unanswered::from(lost())),
         };
         if let Some(driven) = driven {
-            self.keep(Link { sender, driven }).await;
+            let link = Link {
+                sender,
+                driven,
+                left,
+            };
+            self.keep(link).await;
         }
         Ok(answer)
     }
@@ -233,7 +268,7 @@ impl Client {
         if body.size_hint().lower() > self.bytes_max as u64 {
             return Err(too_large);
         }
-        let body = match Limited::new(body, self.bytes_max).collect().await {
+        let body = match LimitedBody::new(body, self.bytes_max).collect().await {
             Ok(body) => body.to_bytes(),
             Err(error) if error.is::<LengthLimitError>() => return Err(too_large),
             Err(_) => return Err(Fault::Ended),

@@ -8,6 +8,7 @@
 mod address;
 mod client;
 mod connect;
+mod limited;
 mod tls;
 
 use std::net::IpAddr;

@@ -221,6 +221,8 @@ impl<'w> Machine<'w> {
         match self.history.last_mut() {
             Some(event) if event.data.is_none() => {
                 self.run.history_bytes += text.len() as u64;
+                // The end of the pass reads why it failed.
+                self.run.loaded.insert(event.sequence, Arc::clone(&text));
                 event.data = Some(text);
                 Payload::At(event.sequence)
             }

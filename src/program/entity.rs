@@ -7,7 +7,7 @@ use super::{
     form::{EntityStep, Kind, Target},
     history::EventKind,
     machine::{Doing, Ended, Flow, Machine},
-    run::{Then, Waiting},
+    run::{RunError, Then, Waiting},
 };
 use crate::clock::Timestamp;
 
@@ -40,25 +40,48 @@ pub(super) struct Awaited {
 }
 
 impl Machine<'_> {
-    /// Whether what was done so far is committed before the step is executed: it is enough for one
-    /// commit, or the step works on an entity and has a turn of its own, so that its conflicts are
-    /// known to be its own.
-    pub(super) fn stands_apart(&self) -> bool {
+    /// Why the step was refused, if it works on an entity, from an output as [`refused`] writes it.
+    pub(super) fn refusal_of(&self, output: &str) -> Option<RunError> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Refusal {
+            code: Box<str>,
+            message: Box<str>,
+            #[serde(rename = "retryable")]
+            _retryable: bool,
+        }
+        if !self.is_of_entity() {
+            return None;
+        }
+        let refusal: Refusal = serde_json::from_str(output).ok()?;
+        Some(RunError {
+            code: Some(refusal.code),
+            message: refusal.message,
+        })
+    }
+
+    fn is_of_entity(&self) -> bool {
         let kind = self.step().map(|step| &step.kind);
-        let is_of_entity = matches!(
+        matches!(
             kind,
             Some(Kind::Run {
                 target: Target::Entity(_),
                 ..
             })
-        );
-        self.world.is_full || (is_of_entity && self.world.is_apart)
+        )
+    }
+
+    /// Whether what was done so far is committed before the step is executed: it is enough for one
+    /// commit, or the step works on an entity and has a turn of its own, so that its conflicts are
+    /// known to be its own.
+    pub(super) fn stands_apart(&self) -> bool {
+        self.world.is_full || (self.world.is_apart && self.is_of_entity())
     }
 
     /// Does something after a delay, at once if there is none.
     pub(super) fn later(&mut self, delay: std::time::Duration, then: Then) -> Flow {
         if delay.is_zero() && self.stands_apart() {
-            // Its conflicts are counted anew.
+            // Its conflicts are counted from zero.
             return Flow::PutOff(then);
         }
         if delay.is_zero() {

@@ -492,7 +492,7 @@ impl<'w> Machine<'w> {
         };
         if let Purpose::Action(step) = &purpose {
             self.push(EventKind::ActionCompleted, "timeout");
-            // Who has accepted it reports its end unasked.
+            // A worker that has accepted it reports its end unasked.
             if self.world.program.can_undo(step) {
                 self.saga().given_up.push(GivenUp {
                     task,

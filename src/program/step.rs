@@ -403,8 +403,12 @@ impl Machine<'_> {
         let sequence = self.push_with(EventKind::StepCompleted, &name, data);
         let (outcome, by) = (ended.outcome.clone(), ended.by);
         let is_tick = self.world.program.is_tick();
+        let said = match &ended.output {
+            Output::Text(text) => Some(&**text),
+            Output::Kept(payload) => self.run.text(payload),
+        };
         let reason = (is_tick || &*outcome != "success")
-            .then(|| reason_of(&ended.output).or(reason))
+            .then(|| said.and_then(|said| self.reason_of(said)).or(reason))
             .flatten();
         self.record(ended, Some(sequence));
         let target = self.step().and_then(|step| lookup(step, &outcome, by));
@@ -416,6 +420,11 @@ impl Machine<'_> {
             })),
             (None, _) => fail(&format!("no transition for outcome {outcome}")),
         }
+    }
+
+    /// Why an execution of the step failed, if its output says so.
+    fn reason_of(&self, output: &str) -> Option<RunError> {
+        reason_of(output).or_else(|| self.refusal_of(output))
     }
 
     /// Keeps the result of the step. Its output is that of the event of this number.
@@ -541,17 +550,14 @@ fn fail(message: &str) -> Flow {
 }
 
 /// Why an execution failed, from an output as [`Ended::by_engine`] writes it.
-fn reason_of(output: &Output) -> Option<RunError> {
+fn reason_of(output: &str) -> Option<RunError> {
     #[derive(serde::Deserialize)]
     struct Reason {
         error: Box<str>,
         #[serde(default)]
         error_code: Option<Box<str>>,
     }
-    let Output::Text(text) = output else {
-        return None;
-    };
-    let reason: Reason = serde_json::from_str(text).ok()?;
+    let reason: Reason = serde_json::from_str(output).ok()?;
     Some(RunError {
         code: reason.error_code,
         message: reason.error,

@@ -41,7 +41,7 @@ pub enum Error {
     },
     #[error("no file can be at {path}: {what}; choose another path")]
     NotAFile { path: Arc<str>, what: &'static str },
-    #[error("the file {path} cannot be read: {reason}")]
+    #[error("the file {path} cannot be read or written: {reason}")]
     FileUnusable { path: Arc<str>, reason: Arc<str> },
     #[error(
         "{path} in the folder of the namespace cannot be read or written: {reason}; correct that, then try again"
@@ -65,6 +65,16 @@ pub enum Error {
     Unreadable { what: &'static str, name: Arc<str> },
     #[error(transparent)]
     Storage(#[from] storage::Error),
+}
+
+impl Error {
+    /// Whether the variables of bundles cannot be decrypted until an operator gives the key.
+    pub const fn lacks_key(&self) -> bool {
+        matches!(
+            self,
+            Self::NoKey { .. } | Self::NoKeyGiven | Self::OtherKey { .. }
+        )
+    }
 }
 
 impl Coded for Error {

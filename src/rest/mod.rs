@@ -57,13 +57,13 @@ pub use spelling::{SPELLINGS, Spelling, paths};
 use carried::Carried;
 use page::PAGES;
 use parts::Parts;
-use spelling::Limit;
+use spelling::{Limit, SHADOWED};
 
 /// The header that joins a request to an open transaction (`rest.md` §9).
-const TOKEN_HEADER: &str = "x-tx-token";
+const TOKEN_HEADER: &str = "X-Tx-Token";
 
 /// The header with the key of a request that is to be done once (`stream.md` §2).
-const KEY_HEADER: &str = "idempotency-key";
+const KEY_HEADER: &str = "Idempotency-Key";
 
 /// Where the paths are listed. A path or a method that does not exist is answered with it: the bodies
 /// of these answers are documented (`errors.md` §1) and say nothing.
@@ -128,7 +128,7 @@ pub fn router(gateway: Gateway) -> Router {
     let origins = gateway.origins.clone();
     let gateway = Arc::new(gateway);
     let mut by_path: BTreeMap<&'static str, MethodRouter> = BTreeMap::new();
-    for spelling in SPELLINGS {
+    for spelling in SPELLINGS.iter().chain(SHADOWED) {
         let (path, None) = spelling.place() else {
             continue;
         };
@@ -136,11 +136,9 @@ pub fn router(gateway: Gateway) -> Router {
         let by_query = by_query(spelling);
         let handler = async move |path: Result<RawPathParams, RawPathParamsRejection>,
                                   request: Request| {
-            let said = request.uri().query().unwrap_or_default();
-            let chosen = by_query
-                .iter()
-                .find(|(query, _)| said.split('&').any(|part| part == *query))
-                .map_or(spelling, |(_, other)| *other);
+            let query = request.uri().query().unwrap_or_default();
+            let chosen = by_query.iter().find(|(name, _)| is_on(query, name));
+            let chosen = chosen.map_or(spelling, |(_, other)| *other);
             serve(&gateway, chosen, path, request).await
         };
         let routes = by_path.remove(path).unwrap_or_default();
@@ -210,13 +208,21 @@ pub fn router(gateway: Gateway) -> Router {
     }
 }
 
-/// What else a path says with one of these queries.
+/// What else a path says if one of these parameters of the query is true.
 fn by_query(plain: &'static Spelling) -> Arc<[(&'static str, &'static Spelling)]> {
     SPELLINGS
         .iter()
         .filter(|other| other.method == plain.method && other.place().0 == plain.path)
-        .filter_map(|other| Some((other.place().1?, other)))
+        .filter_map(|other| Some((other.place().1?.split_once('=')?.0, other)))
         .collect()
+}
+
+/// Whether a query has this parameter, and it is true.
+fn is_on(query: &str, name: &str) -> bool {
+    query.split('&').any(|part| {
+        part.split_once('=')
+            .is_some_and(|(given, value)| given == name && parts::truth(value) == Some(true))
+    })
 }
 
 fn filter(method: &Method) -> MethodFilter {

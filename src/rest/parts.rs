@@ -5,7 +5,7 @@ use std::{str::FromStr, sync::Arc};
 use axum::{
     body::Bytes,
     extract::RawPathParams,
-    http::{HeaderMap, request},
+    http::{HeaderMap, header, request},
 };
 use serde_json::value::RawValue;
 
@@ -28,7 +28,16 @@ pub(super) struct Parts {
     body: Bytes,
 }
 
-/// A header that may be given once.
+/// A boolean, written as in settings.
+pub(super) fn truth(text: &str) -> Option<bool> {
+    match text.to_ascii_lowercase().as_str() {
+        "1" | "t" | "true" => Some(true),
+        "0" | "f" | "false" => Some(false),
+        _ => None,
+    }
+}
+
+/// A header that may be given once; a failure names it as it is written here.
 pub(super) fn single_header<'a>(
     headers: &'a HeaderMap,
     name: &str,
@@ -76,7 +85,7 @@ impl Parts {
         // Taken and without effect, but not in any syntax (`rest.md` §1).
         parts.query_as::<i64>("transactionTimeoutMillis", "a 64-bit integer")?;
         parts.query_as::<i32>("transactionSize", "a 32-bit integer")?;
-        parts.query_as::<bool>("waitForConsistencyAfter", "true or false")?;
+        parts.query_truth("waitForConsistencyAfter")?;
         Ok(parts)
     }
 
@@ -142,11 +151,20 @@ impl Parts {
 
     /// The model that two parts of the path name.
     pub(super) fn model_at(&self, name: &str, version: &str) -> Result<(&str, i32), Failure> {
+        self.model_named(self.path(name), version)
+    }
+
+    /// The model of that name whose version is a part of the path.
+    pub(super) fn model_named<'a>(
+        &self,
+        name: &'a str,
+        version: &str,
+    ) -> Result<(&'a str, i32), Failure> {
         let given = self.path(version);
         let number = given
             .parse()
             .map_err(|_| bad("modelVersion", format!("`{given}` is not a 32-bit integer")))?;
-        Ok((self.path(name), number))
+        Ok((name, number))
     }
 
     /// The first value of a query parameter.
@@ -177,10 +195,8 @@ impl Parts {
 
     /// A boolean query parameter, written as in settings.
     pub(super) fn query_truth(&self, name: &str) -> Result<Option<bool>, Failure> {
-        let parse = |text: &str| match text.to_ascii_lowercase().as_str() {
-            "1" | "t" | "true" => Ok(true),
-            "0" | "f" | "false" => Ok(false),
-            _ => Err(bad(name, format!("`{text}` is not true or false"))),
+        let parse = |text: &str| {
+            truth(text).ok_or_else(|| bad(name, format!("`{text}` is not true or false")))
         };
         self.query(name).map(parse).transpose()
     }
@@ -197,11 +213,7 @@ impl Parts {
         match number {
             Some(number) if !bounds.contains(&number) => Err(bad(
                 name,
-                format!(
-                    "{number} is not within {} to {}",
-                    bounds.start(),
-                    bounds.end()
-                ),
+                format!("it is {number}; use {} to {}", bounds.start(), bounds.end()),
             )),
             number => Ok(number),
         }
@@ -229,8 +241,14 @@ impl Parts {
 
     /// The body as text.
     pub(super) fn text(&self) -> Result<&str, Failure> {
-        std::str::from_utf8(&self.body)
-            .map_err(|error| Failure::malformed(format!("the body is not UTF-8: {error}")))
+        std::str::from_utf8(&self.body).map_err(|error| {
+            let remedy = if self.headers.contains_key(header::CONTENT_ENCODING) {
+                "; bodies are not decompressed: send it without Content-Encoding"
+            } else {
+                ""
+            };
+            Failure::malformed(format!("the body is not UTF-8: {error}{remedy}"))
+        })
     }
 
     /// The body as text, whatever it is.
@@ -254,7 +272,7 @@ impl Parts {
     }
 
     /// The body as one JSON value, for a payload that it becomes part of. A caller that reads that
-    /// checks its grammar; what is seen to here is that it says nothing beside.
+    /// checks its grammar; here it is made sure that nothing follows.
     pub(super) fn json_within(&self) -> Result<&str, Failure> {
         let text = self.text()?;
         if is_closed(text) {

@@ -32,7 +32,7 @@ const HIDDEN: [&str; 5] = [
     "proxy-authorization",
     "cookie",
     "x-api-key",
-    TOKEN_HEADER,
+    "x-tx-token",
 ];
 
 /// Serves a request that no other path takes.

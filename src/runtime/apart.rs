@@ -4,8 +4,8 @@ use std::sync::{Arc, atomic::AtomicBool};
 
 use super::{Initiator, Runtime};
 use crate::engine::{self, Input, Run, Step};
-use crate::error::{Code, Failure};
-use crate::pool::Pool;
+use crate::error::Failure;
+use crate::pool::{AT_ONCE_BYTES_MAX, Pool};
 use crate::storage::Definitions;
 
 pub(super) use crate::engine::Meter;
@@ -16,10 +16,6 @@ const AT_ONCE_MAX: u64 = 1 << 20;
 /// The most bytes of documents that are validated or patched on the calling thread: about a
 /// millisecond.
 const BYTES_AT_ONCE_MAX: usize = 256 << 10;
-
-/// The most bytes of a document in a file that are read on the calling thread: well below a
-/// millisecond.
-const FILE_BYTES_AT_ONCE_MAX: usize = 64 << 10;
 
 /// The minimum cost of a leaf, in bytes.
 const LEAF: u64 = 256;
@@ -91,16 +87,13 @@ impl Runtime {
         bytes: usize,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Failure> {
-        if bytes <= FILE_BYTES_AT_ONCE_MAX {
+        if bytes <= AT_ONCE_BYTES_MAX {
             return Ok(work());
         }
         let party = self.storage().party(&by.tenant).await?;
         let working = Box::pin(Pool::for_evaluating().run(party, move |_| work()));
-        let cancelled = || Failure::new(Code::Cancelled, "the request was cancelled");
-        by.cancel
-            .run_until_cancelled(working)
-            .await
-            .ok_or_else(cancelled)
+        let done = by.cancel.run_until_cancelled(working).await;
+        done.ok_or_else(Failure::cancelled)
     }
 
     async fn apart<T: Send + 'static>(

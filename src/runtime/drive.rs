@@ -202,6 +202,7 @@ impl Runtime {
                 } => Some(author.clone()),
                 Attribution { executor: None, .. } => None,
             },
+            once: session.promised().cloned(),
         };
         let unit = session.unit()?;
         if let Some(done) = anchor.origin.task() {

@@ -12,6 +12,7 @@ use super::{
     drive::Stopped,
     incidents::{Fault, Held, Verdict, contained, lasting},
     later::{Continuation, TimerBody, timer_kind},
+    promise::{Promise, free, provisional},
     turns::{Room, TaskInFlight, Turns},
 };
 use crate::compute::Principal;
@@ -336,15 +337,29 @@ impl Runtime {
         let mut session = self.session_for(&by, attribution);
         session.occupy(slot);
         session.follow(continuation.entry)?;
+        let promised = match continuation.once {
+            Some(once) => provisional(self.storage(), &by.tenant, &once)
+                .await?
+                .map(|answer| (once, answer)),
+            None => None,
+        };
         let unit = session.unit()?;
         let base = unit.read(entity).await?;
         let written = continuation.written;
         let Some(base) = base.filter(|base| base.image.transaction == written) else {
             unit.drop_task(&task);
+            if let Some((once, _)) = &promised {
+                free(unit, once)?;
+            }
             session.finish(&by.cancel).await?;
             return Ok(Done::Yes);
         };
         info!(entity.id = %entity, "a partially committed run resumes");
+        let mut so_far = String::new();
+        if let Some((once, answer)) = &promised {
+            so_far.clone_from(answer);
+            session.promise(Promise::resumed(once.clone(), answer.clone()));
+        }
         let definitions = self.definitions(&mut session, &base.image.model).await?;
         let run = Run::update(
             &base.image,
@@ -367,7 +382,7 @@ impl Runtime {
         let driven = self.drive_to_end(&mut session, run, &mut anchor, &by, &mut warnings);
         match driven.await {
             Ok(_) => {
-                session.finish(&by.cancel).await?;
+                session.finish_with(&so_far, &by.cancel).await?;
                 Ok(Done::Yes)
             }
             // Members may reconnect; every other failure would repeat.
@@ -375,7 +390,11 @@ impl Runtime {
                 warn!(%error, entity.id = %entity, "a partially committed run failed; the entity stays as it is");
                 session.abandon_unfinished().await;
                 let mut session = self.session_for(&by, by.attribution());
-                session.unit()?.drop_task(&task);
+                let unit = session.unit()?;
+                unit.drop_task(&task);
+                if let Some((once, _)) = &promised {
+                    free(unit, once)?;
+                }
                 session.finish(&by.cancel).await?;
                 Ok(Done::Yes)
             }

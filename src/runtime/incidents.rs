@@ -1,16 +1,18 @@
 //! Work that fails: it is tried again after a growing pause, and stops as an incident once that has
 //! happened too often (`help/design/runs.md` §9.1).
 
-use std::{any::Any, panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures_util::FutureExt as _;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, error, warn};
 
 use super::{Initiator, Runtime, Session, fire::system, runs::Arrived};
+use crate::backoff::nth;
 use crate::clock::Timestamp;
-use crate::error::{Code, Failure};
+use crate::error::{Code, Failure, panic_text};
 use crate::id::{RunId, Tenant};
+use crate::random::mixed;
 use crate::registry::producer;
 use crate::storage::{Subject, Task, Trouble, Work};
 use crate::telemetry::measure::IncidentKind;
@@ -78,7 +80,7 @@ pub(super) async fn contained<T>(
 ) -> Result<T, Fault> {
     match AssertUnwindSafe(work).catch_unwind().await {
         Ok(done) => done.map_err(Fault::Failed),
-        Err(panic) => Err(Fault::Panicked(text_of(panic.as_ref()))),
+        Err(panic) => Err(Fault::Panicked(panic_text(panic.as_ref()).to_owned())),
     }
 }
 
@@ -87,15 +89,6 @@ pub(super) async fn lasting<Work: Future<Output = ()> + Send>(work: impl Fn() ->
     while AssertUnwindSafe(work()).catch_unwind().await.is_err() {
         tokio::time::sleep(AFTER_PANIC).await;
     }
-}
-
-/// What a panic says.
-pub(super) fn text_of(panic: &(dyn Any + Send)) -> String {
-    let text = panic
-        .downcast_ref::<&str>()
-        .copied()
-        .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    text.unwrap_or("a panic without a message").to_owned()
 }
 
 impl Fault {
@@ -117,6 +110,11 @@ impl Fault {
     /// Whether the storage cannot be used for now.
     fn is_unavailability(&self) -> bool {
         matches!(self, Self::Failed(failure) if failure.code() == Code::StorageUnavailable)
+    }
+
+    /// Whether the work was ended, and did not fail.
+    fn is_stop(&self) -> bool {
+        matches!(self, Self::Failed(failure) if failure.code() == Code::Cancelled)
     }
 
     /// Whether it is about what is ours. Members, criteria and models fail timers as often as it
@@ -190,16 +188,9 @@ impl Pacing {
         if !self.grows {
             return self.first;
         }
-        let times = 1_u32.checked_shl(tries.saturating_sub(1));
-        let times = times.unwrap_or(u32::MAX).min(PAUSE_GROWTH);
-        let pause = self.first.saturating_mul(times);
+        let pause = nth(self.first, self.first.saturating_mul(PAUSE_GROWTH), tries);
         // The instant is as good as a random number.
-        let chance = self
-            .now
-            .micros()
-            .unsigned_abs()
-            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
-            >> 32;
+        let chance = mixed(self.now.micros().unsigned_abs());
         let percent = u32::try_from(80 + chance % 41).unwrap_or(100);
         pause.saturating_mul(percent) / 100
     }
@@ -262,13 +253,44 @@ impl Runtime {
 
     /// Notes that an advance of a run failed.
     pub(super) async fn run_failed(&self, tenant: &Tenant, run: RunId, fault: &Fault) -> Verdict {
+        let about = self.about_run(tenant, run).await;
+        self.work_failed(tenant, about, fault).await
+    }
+
+    /// Makes a run an incident, in the transaction of a session: nobody repeats what has failed.
+    pub(super) async fn stop_run(
+        &self,
+        session: &mut Session,
+        tenant: &Tenant,
+        run: RunId,
+        fault: &Fault,
+    ) -> Result<(), Failure> {
+        let before = self.storage().trouble(tenant, &Work::run(run));
+        if before.as_ref().is_some_and(|before| before.is_incident()) {
+            return Ok(());
+        }
+        let pacing = Pacing {
+            now: self.0.clock.now(),
+            first: Duration::ZERO,
+            grows: false,
+        };
+        let about = self.about_run(tenant, run).await;
+        let stopped = Trouble {
+            due: None,
+            ..after(before.as_deref(), about, fault, pacing)
+        };
+        session.unit()?.put_trouble(&stopped)?;
+        Ok(())
+    }
+
+    async fn about_run(&self, tenant: &Tenant, run: RunId) -> About {
         let mut about = About::new(Work::run(run));
         if let Ok(Some(stored)) = self.storage().run(tenant, run).await {
             let id = self.run_state(&stored).map(|state| state.run.id.clone());
             about.run = Some(id.unwrap_or_else(|_| run.to_string().into()));
             about.name = Some((&*stored.name.name).into());
         }
-        self.work_failed(tenant, about, fault).await
+        about
     }
 
     /// Notes that work failed whose pause grows.
@@ -280,7 +302,11 @@ impl Runtime {
     ) -> Verdict {
         let first = self.0.settings.retry_pause;
         if !fault.counts() {
-            warn_of(&about, fault);
+            if fault.is_stop() {
+                debug!(work = %about.work.id(), "work is stopped with the service");
+            } else {
+                warn_of(&about, fault);
+            }
             return Verdict::Again(first);
         }
         let pacing = Pacing {

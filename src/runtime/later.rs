@@ -10,7 +10,7 @@ use crate::engine::{Armed, Suspended, TimerChange, TimerKind};
 use crate::entity::Actor;
 use crate::error::Failure;
 use crate::id::{DispatchKey, EntityId, StateName, TransactionId, TransitionName};
-use crate::storage::{self, NewTask, Task, TaskKind, UnitOfWork};
+use crate::storage::{self, NewTask, Once, Print, Task, TaskKind, UnitOfWork};
 
 /// A timer as stored in a task; the transition is the name of the task.
 #[derive(Serialize, Deserialize)]
@@ -43,6 +43,8 @@ pub(super) struct Continuation {
     pub(super) principal: Principal,
     /// The principal that armed the timer with which the run began; none if a request began it.
     pub(super) armed_by: Option<Actor>,
+    /// Of a request with an idempotency key, whose outcome is provisional until the rest has ended.
+    pub(super) once: Option<Once>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -55,6 +57,36 @@ struct ContinuationBody {
     by: By,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     armed_by: Option<By>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    once: Option<OnceBody>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct OnceBody {
+    key: String,
+    part: u32,
+    print: Print,
+    expires: i64,
+}
+
+impl OnceBody {
+    fn of(once: &Once) -> Self {
+        Self {
+            key: once.key.to_string(),
+            part: once.part,
+            print: once.print,
+            expires: once.expires.micros(),
+        }
+    }
+
+    fn once(self) -> Once {
+        Once {
+            key: self.key.into(),
+            part: self.part,
+            print: self.print,
+            expires: Timestamp::from_micros(self.expires),
+        }
+    }
 }
 
 /// The name of every continuation: an entity has at most one.
@@ -113,6 +145,7 @@ impl Continuation {
             dispatch: self.dispatch.to_string(),
             by: By::of(&self.principal.actor, &self.principal.roles),
             armed_by: self.armed_by.map(|actor| By::of(&actor, &[])),
+            once: self.once.as_ref().map(OnceBody::of),
         };
         Ok(NewTask {
             entity,
@@ -135,6 +168,7 @@ impl Continuation {
                 Some(by) => Some(by.principal()?.actor),
                 None => None,
             },
+            once: body.once.map(OnceBody::once),
         })
     }
 }

@@ -8,67 +8,92 @@ use std::{
 };
 
 use parking_lot::{Mutex, MutexGuard};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 
-/// The things that somebody works on, each by its hash.
+/// The things that somebody works on, each by its hash, and a value of each line.
 #[derive(Debug, Clone, Default)]
-pub struct Lines(Arc<Inner>);
+pub struct Lines<V = ()>(Arc<Inner<V>>);
 
 #[derive(Debug, Default)]
-struct Inner {
+struct Inner<V> {
     /// A mutex, not a task: one look-up when somebody joins a line, and one when they leave it.
-    things: Mutex<HashMap<u64, Line>>,
+    things: Mutex<HashMap<u64, Line<V>>>,
     /// Drawn at the start, so that nobody can choose names that have the hash of another tenant's.
     hasher: RandomState,
 }
 
 #[derive(Debug)]
-struct Line {
+struct Line<V> {
     /// The one whose turn it is, and those that wait.
     users: usize,
-    turn: Arc<Semaphore>,
+    turn: Arc<AsyncMutex<()>>,
+    value: V,
+}
+
+/// A place in the line for a thing. Dropping it leaves the line.
+#[derive(Debug)]
+pub struct Place<V = ()> {
+    lines: Lines<V>,
+    thing: u64,
+    turn: Arc<AsyncMutex<()>>,
+    /// That of the line.
+    pub value: V,
 }
 
 /// The right to work on a thing. Dropping it gives the turn to the next in the line.
 #[derive(Debug)]
-pub struct Turn {
-    lines: Lines,
-    thing: u64,
-    permit: Option<OwnedSemaphorePermit>,
+pub struct Turn<V = ()> {
+    _guard: OwnedMutexGuard<()>,
+    _place: Place<V>,
 }
 
 impl Lines {
-    fn lock(&self) -> MutexGuard<'_, HashMap<u64, Line>> {
-        self.0.things.lock()
-    }
-
-    /// Waits for the turn of somebody who works on a thing. Who stops waiting leaves the line.
+    /// Waits for the turn of somebody who works on a thing. A caller that stops waiting leaves the
+    /// line.
     pub async fn turn(&self, thing: impl Hash) -> Turn {
-        let thing = self.0.hasher.hash_one(thing);
-        let line = {
-            let mut things = self.lock();
-            let line = things.entry(thing).or_insert_with(|| Line {
-                users: 0,
-                turn: Arc::new(Semaphore::new(1)),
-            });
-            line.users += 1;
-            Arc::clone(&line.turn)
-        };
-        let mut turn = Turn {
-            lines: self.clone(),
-            thing,
-            permit: None,
-        };
-        // It is never closed.
-        turn.permit = line.acquire_owned().await.ok();
-        turn
+        self.join(thing, ()).turn().await
     }
 }
 
-impl Drop for Turn {
+impl<V> Lines<V> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<u64, Line<V>>> {
+        self.0.things.lock()
+    }
+}
+
+impl<V: Copy> Lines<V> {
+    /// Joins the line for a thing. The line has the value of the first who joined it.
+    pub fn join(&self, thing: impl Hash, value: V) -> Place<V> {
+        let thing = self.0.hasher.hash_one(thing);
+        let mut things = self.lock();
+        let line = things.entry(thing).or_insert_with(|| Line {
+            users: 0,
+            turn: Arc::default(),
+            value,
+        });
+        line.users += 1;
+        Place {
+            lines: Self(Arc::clone(&self.0)),
+            thing,
+            turn: Arc::clone(&line.turn),
+            value: line.value,
+        }
+    }
+}
+
+impl<V> Place<V> {
+    /// Waits for the turn of those that joined before.
+    pub async fn turn(self) -> Turn<V> {
+        Turn {
+            _guard: Arc::clone(&self.turn).lock_owned().await,
+            _place: self,
+        }
+    }
+}
+
+impl<V> Drop for Place<V> {
     fn drop(&mut self) {
         let mut things = self.lines.lock();
-        self.permit = None;
         if let Some(line) = things.get_mut(&self.thing) {
             line.users -= 1;
             if line.users == 0 {
@@ -100,6 +125,16 @@ mod tests {
         drop(third.await);
         drop(elsewhere);
         assert!(lines.lock().is_empty());
+    }
+
+    #[test]
+    fn a_line_has_the_value_of_the_first() {
+        let lines = Lines::default();
+        let first = lines.join("a", 1);
+        assert_eq!(lines.join("a", 2).value, 1);
+        assert_eq!(lines.join("b", 2).value, 2);
+        drop(first);
+        assert_eq!(lines.join("a", 2).value, 2);
     }
 
     #[tokio::test]

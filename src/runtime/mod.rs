@@ -5,11 +5,12 @@
 //! [`crate::workflow`], [`crate::engine`], [`crate::explain`], [`crate::storage`],
 //! [`crate::compute`], [`crate::connector`], [`crate::pool`], [`crate::dialect`],
 //! [`crate::wasm`], [`crate::expr`], [`crate::program`], [`crate::registry`],
-//! [`crate::condition`], [`crate::random`], [`crate::search`].
+//! [`crate::condition`], [`crate::random`], [`crate::search`], [`crate::shares`].
 //! A [`Session`] is one request working on a unit: its own, or an open one that the request joins
 //! with a token. While a member is called the unit is parked, so that the member's requests can
 //! join it (`grpc.md` §10).
 
+mod again;
 mod anchor;
 mod apart;
 mod dispatch;
@@ -22,6 +23,7 @@ mod lines;
 pub mod machines;
 pub mod managers;
 mod producers;
+mod promise;
 mod retries;
 pub mod runs;
 mod session;
@@ -56,9 +58,11 @@ use crate::storage::{Attribution, Definitions, NodeRow, Storage};
 use crate::telemetry::measure::Step;
 use crate::wasm::Wasm;
 
+pub use again::again;
 pub use explain::{Explained, Supposed};
-pub use lines::{Lines, Turn};
-pub use session::{Promise, Session};
+pub use lines::{Lines, Place, Turn};
+pub use promise::Promise;
+pub use session::Session;
 pub use write::{Content, Created, Deleted, NewEntity, Update, Updated};
 
 use token::Signer;
@@ -102,6 +106,9 @@ pub struct RunSettings {
     /// How long the end of a simple saga is waited for, and of the compensations of one that is
     /// cancelled.
     pub sync_timeout: Duration,
+    /// How many bytes a tenant may store before its schedules and modules stop adding to them; none
+    /// for any number.
+    pub stored_bytes_max: Option<u64>,
     /// Whether a tick that names no managers processes only the first that is in progress.
     pub one_manager_per_tick: bool,
 }
@@ -115,6 +122,7 @@ impl RunSettings {
         search_timeout: Duration::from_secs(30),
         connectors_timeout: Duration::from_secs(30),
         sync_timeout: Duration::from_secs(30),
+        stored_bytes_max: None,
         one_manager_per_tick: false,
     };
 }
@@ -146,7 +154,7 @@ struct Inner {
     retries: retries::Retries,
 }
 
-/// Who does the work of runs.
+/// What does the work of runs.
 #[derive(Debug)]
 pub struct Workers {
     /// Members and workers that pull.
@@ -305,6 +313,13 @@ impl Runtime {
     /// How long a request waits for a saga (`runs.md` §9, `RUNS_SYNC_TIMEOUT`).
     pub fn sync_timeout(&self) -> Duration {
         self.0.settings.runs.sync_timeout
+    }
+
+    /// Whether what runs on behalf of a tenant may add to what it stores: schedules and modules, which
+    /// are no requests, are held to the same limit.
+    fn may_store_more(&self, tenant: &Tenant) -> bool {
+        let most = self.0.settings.runs.stored_bytes_max;
+        most.is_none_or(|most| self.0.storage.stored_bytes(tenant) < most)
     }
 
     pub fn storage(&self) -> &Storage {

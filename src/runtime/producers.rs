@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use super::{
-    Initiator, Runtime,
+    Initiator, Runtime, again,
     fire::system,
     incidents::{About, Fault, Held, Verdict, contained},
     runs::StartRun,
@@ -38,9 +38,6 @@ const PAGE: usize = 1_000;
 
 /// How many are fired at once.
 const AT_ONCE: usize = 64;
-
-/// How often an instant is tried again that met a conflict.
-const CONFLICTS_MAX: u32 = 10;
 
 /// The pause after a failure.
 const AFTER_TROUBLE: Duration = Duration::from_secs(1);
@@ -91,7 +88,7 @@ impl Agenda {
         let known = self.of.get(&name).copied();
         let instant = known.map(|known| known.instant.micros());
         let after = instant.map_or_else(|| now.micros(), |known| now.micros().min(known - TICK));
-        let next = schedule.next(Timestamp::from_micros(after));
+        let next = schedule.next_after(Timestamp::from_micros(after), now);
         let next = next.filter(|_| !schedule.paused);
         let planned = next.map(|instant| Planned {
             is_left: known.is_some_and(|known| known.is_left && known.instant == instant),
@@ -103,7 +100,7 @@ impl Agenda {
     /// Plans a schedule that others have known to be this process's since it has begun to start.
     fn plan_left(&mut self, name: Name, schedule: &Schedule, now: Timestamp) {
         warn_if_ahead(&name, schedule, now);
-        let next = schedule.next_since(now.before(LEFT_MAX));
+        let next = schedule.next_since(now.before(LEFT_MAX), now);
         let next = next.filter(|_| !schedule.paused);
         let left = next.map(|instant| Planned {
             is_left: true,
@@ -313,15 +310,7 @@ impl Runtime {
         name: &Name,
         planned: Planned,
     ) -> Result<Option<Timestamp>, Failure> {
-        let mut conflicts = 0;
-        loop {
-            match self.try_fire(name, planned).await {
-                Err(failure) if failure.code() == Code::Conflict && conflicts < CONFLICTS_MAX => {
-                    conflicts += 1;
-                }
-                done => return done,
-            }
-        }
+        again(|| self.try_fire(name, planned)).await
     }
 
     async fn try_fire(
@@ -360,12 +349,13 @@ impl Runtime {
             Err(error) => return Err(error.into()),
         }
         // Of instants that were left none is left out.
-        let after = if is_left { instant } else { self.0.clock.now() };
-        if !schedule.awaits(instant) {
-            return Ok(schedule.next(after));
+        let now = self.0.clock.now();
+        let after = if is_left { instant } else { now };
+        if !schedule.awaits(instant, now) {
+            return Ok(schedule.next_after(after, now));
         }
         schedule.live = self.still_live(tenant, &schedule.live).await?;
-        let fire = if schedule.has_room() {
+        let fire = if schedule.has_room() && self.may_store_more(tenant) {
             let name = RunName {
                 namespace: Arc::clone(namespace),
                 name: definition.into(),
@@ -376,10 +366,10 @@ impl Runtime {
                 ..StartRun::new(name, input, StartedBy::Schedule)
             };
             let started = self.start_run(&mut session, &by, start).await?;
-            schedule.fire(instant, started.run.number());
+            schedule.fire(instant, now, started.run.number());
             Fire::Started
         } else {
-            schedule.skip(instant);
+            schedule.skip(instant, now);
             Fire::Skipped
         };
         let body = producer::write(&schedule);
@@ -387,7 +377,7 @@ impl Runtime {
         session.unit()?.settle(&Work::producer(key))?;
         session.finish(&by.cancel).await?;
         fire.count();
-        Ok(schedule.next(after))
+        Ok(schedule.next_after(after, now))
     }
 
     /// Notes that a producer failed; the pause before it is tried again, if it is.

@@ -11,13 +11,16 @@ use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use super::{
-    Error, Initiator, runs::Try, token::Ticket, transactions::Transactions, turns::TaskInFlight,
+    Error, Initiator,
+    promise::{Promise, free, free_if_provisional},
+    runs::Try,
+    token::Ticket,
+    transactions::Transactions,
+    turns::TaskInFlight,
 };
 use crate::error::Failure;
 use crate::id::{EntityId, TransactionId};
-use crate::storage::{
-    Assumption, Attribution, Mark, Once, Storage, StoredOutcome, Task, UnitOfWork,
-};
+use crate::storage::{self, Assumption, Attribution, Mark, Once, Storage, Task, UnitOfWork};
 use crate::telemetry::measure::Step;
 
 /// How deep calls may nest whose members call back and so cause the next call.
@@ -93,48 +96,6 @@ impl Owner {
             is_whole: false,
             committed: None,
         }
-    }
-}
-
-/// Writes the answer for a request of which a part was committed.
-type SoFar = dyn Fn(TransactionId, &[EntityId]) -> String + Send + Sync;
-
-/// A request with an idempotency key (`stream.md` §2).
-pub struct Promise {
-    once: Once,
-    /// Makes the answer if the request ends after a partial commit, from its transaction and the
-    /// entities it has written so far.
-    so_far: Box<SoFar>,
-    entities: Vec<EntityId>,
-    /// Whether an outcome is already stored.
-    stored: bool,
-}
-
-impl Promise {
-    pub fn new(
-        once: Once,
-        so_far: impl Fn(TransactionId, &[EntityId]) -> String + Send + Sync + 'static,
-    ) -> Self {
-        Self {
-            once,
-            so_far: Box::new(so_far),
-            entities: Vec::new(),
-            stored: false,
-        }
-    }
-
-    fn outcome(&self, answer: &str) -> StoredOutcome {
-        StoredOutcome {
-            once: self.once.clone(),
-            answer: answer.into(),
-            again: self.stored,
-        }
-    }
-}
-
-impl std::fmt::Debug for Promise {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Promise").field(&self.once).finish()
     }
 }
 
@@ -222,15 +183,14 @@ impl Session {
         self.leave_table();
         let entry = self.entry();
         if let Some(promise) = &self.promise {
-            let so_far = (promise.so_far)(entry, &promise.entities);
-            unit.remember(promise.outcome(&so_far))?;
+            unit.remember(promise.provisional(entry))?;
         }
         let next = Box::new(unit.successor(entry));
         let published = unit.published_types();
         unit.commit(&cancel).await?;
         self.transactions.have_published(next.tenant(), &published);
         if let Some(promise) = &mut self.promise {
-            promise.stored = true;
+            promise.is_stored();
         }
         self.id = next.id();
         self.unit = Some(next);
@@ -254,12 +214,14 @@ impl Session {
         task: Task,
         pause: Option<Duration>,
     ) -> Result<(), Error> {
+        let once = self.promised().cloned();
         let unit = self.unit()?;
         let unfinished = Unfinished {
             storage: unit.storage().clone(),
             attribution: unit.attribution().clone(),
             task: Some(task),
             pause,
+            once,
         };
         let Some(owner) = self.owner() else {
             return Ok(());
@@ -504,10 +466,15 @@ impl Session {
         self.promise = Some(promise);
     }
 
+    /// What the request is to do once, if it has an idempotency key.
+    pub(super) fn promised(&self) -> Option<&Once> {
+        self.promise.as_ref().map(Promise::once)
+    }
+
     /// Notes an entity that the request is about to write.
     pub(super) fn is_about(&mut self, id: EntityId) {
         if let Some(promise) = &mut self.promise {
-            promise.entities.push(id);
+            promise.is_about(id);
         }
     }
 
@@ -576,6 +543,8 @@ struct Unfinished {
     /// The pause before a failed rest is retried; none if it is dropped, because the caller
     /// receives the failure and decides.
     pause: Option<Duration>,
+    /// Of a request with an idempotency key, which is free again if the rest is dropped.
+    once: Option<Once>,
 }
 
 impl Unfinished {
@@ -590,7 +559,17 @@ impl Unfinished {
         let Some(task) = self.task.take() else { return };
         let mut unit = self.storage.unit(&task.tenant, self.attribution.clone());
         unit.drop_task(&task);
-        if let Err(error) = unit.commit(&CancellationToken::new()).await {
+        let freed = self.once.as_ref().map_or(Ok(()), |once| free(&mut unit, once));
+        let dropped = match freed {
+            Ok(()) => unit.commit(&CancellationToken::new()).await.map(drop),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = dropped {
+            // The task may have gone with its entity.
+            if let (storage::Error::Conflict, Some(once)) = (&error, &self.once) {
+                let by = self.attribution.clone();
+                free_if_provisional(&self.storage, &task.tenant, by, once).await;
+            }
             warn!(%error, task.subject = ?task.subject, "a continuation could not be removed; it will be retried");
             self.task = Some(task);
         }

@@ -13,7 +13,7 @@ use std::{
 };
 
 use futures_util::{
-    StreamExt as _,
+    FutureExt as _, StreamExt as _,
     stream::{self, FuturesUnordered},
 };
 use tokio::sync::mpsc;
@@ -191,6 +191,18 @@ impl Runtime {
                 looked_at.extend(following.readers(&topic));
             }
             if !looked_at.is_empty() {
+                // A trigger with a long backlog keeps this loop here; the others do not wait for
+                // its end.
+                while let Some(Some(name)) = rooms.next().now_or_never() {
+                    looked_at.insert(name);
+                }
+                if alarm.until(following.next()).now_or_never() == Some(Woken::SetBack) {
+                    looked_at.extend(following.waiting());
+                }
+                if let Some(now) = self.nodes_changed(&nodes).now_or_never() {
+                    nodes = now;
+                    looked_at.extend(self.all_triggers().await);
+                }
                 continue;
             }
             tokio::select! {

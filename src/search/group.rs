@@ -93,7 +93,7 @@ pub enum GroupError {
     Field(String),
     #[error("aggregations: two of them are named `{0}`; rename one with `as`")]
     NameTwice(String),
-    #[error("limit is {limit}; 1 to {max} are allowed")]
+    #[error("limit is {limit}; use 1 to {max}")]
     Limit { limit: i64, max: usize },
     #[error("{COLUMNS_MAX} members of groupBy and {COLUMNS_MAX} aggregations are allowed")]
     TooMany,

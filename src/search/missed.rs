@@ -1,4 +1,4 @@
-//! What a search looks at in vain, and which indexes would have spared it that.
+//! What a search reads without a match, and which indexes would have avoided that.
 
 use std::ops::Deref;
 

@@ -2,7 +2,7 @@
 //!
 //! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::telemetry`],
 //! [`crate::entity`], [`crate::model`], [`crate::workflow`],
-//! [`crate::engine`], [`crate::pool`], [`crate::random`].
+//! [`crate::engine`], [`crate::pool`], [`crate::random`], [`crate::shares`].
 //! Must not: be open towards a database while someone else's code runs
 //! (`help/design/architecture.md` §3). A [`UnitOfWork`] reads as of one sequence, keeps its writes
 //! in memory and hands them to the committer, which validates everything that waits, writes the
@@ -76,7 +76,7 @@ pub use port::{
     Copied, CopyError, CopyProgress, CopyStep, DatabaseLocation, Definitions, Durability, Finished,
     Identity, IdentityChange, IdentityKind, Index, IndexRow, IndexSettings, IndexState, Job,
     JobEnd, JobRow, JobState, Keyed, Listed, ListedTopic, MemberChange, Message, Migrate, Moved,
-    Node, NodeEntry, NodeMember, NodeRow, Ordered, Print, Probe, Progress, Record, RecordHead,
+    Node, NodeEntry, NodeMember, NodeRow, Ordered, PROVISIONAL, Print, Probe, Progress, Record, RecordHead,
     RecordKey, RecordKind, RecordOrigin, RecordRow, Recorded, Remembered, Restored, RunEvents,
     RunKey, RunKeyKind, RunName, RunsWanted, ScanLifecycle, ScanPage, ScanRow, Server, Settings,
     StoredProducer, StoredRun, Subject, Task, TaskKey, TaskKind, TaskLine, TaskPage, TaskRef,

@@ -3,13 +3,8 @@
 //! Only large units are counted: the others are limited by the length of the queue, and cost
 //! nothing here. A unit that finds no room waits for a while, and is refused then.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Weak},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
-use parking_lot::Mutex;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     time::timeout,
@@ -17,9 +12,7 @@ use tokio::{
 
 use super::Error;
 use crate::id::Tenant;
-
-/// From how many bytes on a unit is counted.
-const COUNTED_BYTES: usize = 64 << 10;
+use crate::shares::{SMALL_BYTES, Shares};
 
 /// How long room is waited for.
 const WAIT: Duration = Duration::from_secs(10);
@@ -31,8 +24,7 @@ const PERMIT_BYTES: usize = 1 << 10;
 pub(super) struct Room {
     bytes: usize,
     all: Arc<Semaphore>,
-    /// A mutex, not a task: one look-up for each large unit.
-    tenants: Mutex<HashMap<Tenant, Weak<Semaphore>>>,
+    tenants: Shares<Tenant>,
 }
 
 /// The room of one unit; dropping it leaves it to others.
@@ -47,7 +39,7 @@ impl Room {
         Self {
             bytes,
             all: Arc::new(Semaphore::new(bytes / PERMIT_BYTES)),
-            tenants: Mutex::default(),
+            tenants: Shares::new(bytes / 2 / PERMIT_BYTES),
         }
     }
 
@@ -59,12 +51,12 @@ impl Room {
     /// Waits for room; none is needed for a small unit. A unit that is larger than the share of
     /// its tenant waits until that is empty.
     pub(super) async fn take(&self, tenant: &Tenant, bytes: usize) -> Result<Option<Taken>, Error> {
-        if bytes < COUNTED_BYTES {
+        if bytes < SMALL_BYTES {
             return Ok(None);
         }
         let permits = bytes.min(self.share()) / PERMIT_BYTES;
         let permits = u32::try_from(permits).unwrap_or(u32::MAX);
-        let (own, all) = (self.of(tenant), Arc::clone(&self.all));
+        let (own, all) = (self.tenants.of(tenant.clone()), Arc::clone(&self.all));
         let taking = async {
             // First among one's own, so that one tenant waits in one place of the common line.
             let own = own.acquire_many_owned(permits).await?;
@@ -77,17 +69,6 @@ impl Room {
                 bytes: self.share(),
             }),
         }
-    }
-
-    fn of(&self, tenant: &Tenant) -> Arc<Semaphore> {
-        let mut tenants = self.tenants.lock();
-        if let Some(known) = tenants.get(tenant).and_then(Weak::upgrade) {
-            return known;
-        }
-        tenants.retain(|_, known| known.strong_count() > 0);
-        let made = Arc::new(Semaphore::new(self.share() / PERMIT_BYTES));
-        tenants.insert(tenant.clone(), Arc::downgrade(&made));
-        made
     }
 }
 

@@ -215,13 +215,12 @@ pub(super) fn validate(view: &mut View, draft: &Draft, first: Position) -> Resul
     for task in &lone {
         view.tasks.remove(task);
     }
-    let (mut position, mut writes) = (first, draft.writes.len());
-    for (id, _) in draft.bases() {
-        if writes == 0 {
+    let mut position = first;
+    for (index, (id, _)) in draft.bases().enumerate() {
+        if index == draft.writes.len() {
             // Runs stand between what is written and what is removed.
             position.0 += draft.run_length();
         }
-        writes = writes.wrapping_sub(1);
         view.current.insert(id, Some(position));
         position.0 += 1;
     }
@@ -301,7 +300,7 @@ fn validate_edit<'a>(
         (ModelChange::Unlock, Lock::Locked) | (ModelChange::Delete, Lock::Unlocked)
             if has_entities =>
         {
-            // Who asked counts them; the committer does not take the time.
+            // The caller counts them; the committer does not take the time.
             Err(Error::ModelHasEntities {
                 model: key.clone(),
                 count: 0,

@@ -14,9 +14,9 @@ mod guest;
 
 use std::{
     fmt,
-    hash::{DefaultHasher, Hash as _, Hasher as _},
+    hash::{BuildHasher as _, RandomState},
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
+    sync::{Arc, LazyLock},
     time::Duration,
 };
 
@@ -295,11 +295,11 @@ async fn reply(variables: &dyn Variables, request: Request) -> Reply {
     }
 }
 
-/// Who has its share of the threads: the tenant.
+/// The tenant as the pool of threads knows it.
 fn party(tenant: &Tenant) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    tenant.as_str().hash(&mut hasher);
-    hasher.finish()
+    // Drawn at the start, so that nobody can choose names that have the hash of another tenant's.
+    static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+    HASHER.hash_one(tenant.as_str())
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use super::{
     json::{ConfigJson, ProcessorJson, Raw},
 };
 use crate::expr::{self, Budget, Mapping, MappingError};
+use crate::id::{DEFAULT_NAMESPACE, NAMESPACE_RULE, is_namespace};
 
 /// What a processor does to runs, in the commit of its transition.
 #[derive(Debug, Clone)]
@@ -49,9 +50,6 @@ const MEMBERS: [&str; 5] = [
     "entity.data",
     "transition",
 ];
-
-/// Where a run belongs that is started without a namespace.
-const NAMESPACE: &str = "default";
 
 /// The longest idempotency key, in characters.
 const KEY_MAX: usize = 255;
@@ -128,13 +126,14 @@ pub(super) fn build_start(config: &ConfigJson, place: &Location, problems: &mut 
             "`config.definition` is missing; name the step workflow to start".to_owned(),
         );
     }
-    let namespace = config.namespace.clone().unwrap_or_else(|| NAMESPACE.into());
+    let namespace = config
+        .namespace
+        .clone()
+        .unwrap_or_else(|| DEFAULT_NAMESPACE.into());
     if !is_namespace(&namespace) {
         problems.add(
             place,
-            format!(
-                "`config.namespace` is `{namespace}`; use 1 to 64 letters, digits, dots, hyphens or underscores"
-            ),
+            format!("`config.namespace` is `{namespace}`; use {NAMESPACE_RULE}"),
         );
     }
     let input = mapping(&config.input_mapping, "inputMapping", true, place, problems);
@@ -199,9 +198,4 @@ fn parsed(text: &str, member: &str, place: &Location, problems: &mut Problems) -
     parsed
         .inspect_err(|error| problems.add(place, format!("`config.{member}`: {error}")))
         .ok()
-}
-
-fn is_namespace(text: &str) -> bool {
-    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-    (1..=64).contains(&text.len()) && text.bytes().all(fits)
 }

@@ -376,7 +376,7 @@ impl Report {
         ]);
         self.lines.push([
             reads::PAGES.to_owned(),
-            "memory to tell all pages of 1000000 entities".to_owned(),
+            "memory to return all pages of 1000000 entities".to_owned(),
             format!("{memory:.0} MB"),
             "—".to_owned(),
             "—".to_owned(),
@@ -425,7 +425,7 @@ impl Report {
             );
         }
         add(
-            format!("feed, memory to tell {}", feed::CHANGES),
+            format!("feed, memory to deliver {}", feed::CHANGES),
             format!("{memory:.0} MB"),
             none(),
             none(),

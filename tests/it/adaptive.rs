@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{Connection, Rest, Server, locked_model};
+use crate::support::{Connection, Rest, Server, locked_model, wait};
 
 /// A server where a path needs to cost little before it gets an index.
 const EAGER: (&str, &str) = ("INTERLOCK_INDEX_ADAPTIVE_VISITS", "500");
@@ -69,15 +69,10 @@ fn adaptive(path: &str) -> Value {
 
 /// Waits until the indexes of a model are these.
 async fn until(connection: &Connection, model: &Value, expected: &[Value]) {
-    let mut listed = Vec::new();
-    for _ in 0..1_000 {
-        listed = indexes(connection, model).await;
-        if listed == expected {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    panic!("not {expected:?} but {listed:?}");
+    wait::until(&format!("{expected:?}"), async || {
+        indexes(connection, model).await == expected
+    })
+    .await;
 }
 
 async fn search_often(connection: &Connection, model: &Value, condition: &Value) {
@@ -94,14 +89,11 @@ async fn declare(connection: &Connection, model: &Value, paths: &[&str]) -> Valu
 
 /// The first line of the log with a text, which may come a little later.
 async fn logged(server: &Server, text: &str) -> String {
-    for _ in 0..250 {
-        let log = server.log.lock().expect("no panic").clone();
-        if let Some(line) = log.into_iter().find(|line| line.contains(text)) {
-            return line;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    panic!("`{text}` is not logged");
+    wait::found(text, async || {
+        let log = server.log.lock().expect("no panic");
+        log.iter().find(|line| line.contains(text)).cloned()
+    })
+    .await
 }
 
 async fn measured(server: &Server, name: &str) {

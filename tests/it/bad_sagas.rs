@@ -5,9 +5,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::support::{
-    Connection, PATIENCE, Server, code,
+    Connection, Server, code,
     outside::{Behaviour, Outside},
     token,
+    wait::found,
 };
 
 fn files(text: &str) -> Value {
@@ -160,17 +161,10 @@ async fn values_of_another_type_fail_their_step() {
 /// Waits until a run has this status at its endpoint.
 async fn until(server: &Server, run: &str, status: &str) -> Value {
     let path = format!("/workflows/{run}");
-    let waited = tokio::time::timeout(PATIENCE, async {
-        loop {
-            let shown = server.rest().get(&path).await.ok();
-            if shown["status"] == status {
-                return shown;
-            }
-        }
-    });
-    waited
-        .await
-        .unwrap_or_else(|_| panic!("{run} is not {status}"))
+    found(&format!("{run} is {status}"), async || {
+        Some(server.rest().get(&path).await.ok()).filter(|shown| shown["status"] == status)
+    })
+    .await
 }
 
 #[tokio::test]

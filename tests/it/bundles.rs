@@ -221,6 +221,21 @@ async fn a_number_may_be_given_by_a_variable() {
 }
 
 #[tokio::test]
+async fn the_value_of_a_variable_is_not_shown_when_it_is_wrong() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let text =
+        "connector \"c\" {\n type = \"email\"\n host = \"h.example\"\n from = env(\"FROM\")\n}\n";
+    for from in ["hidden one", "hidden\n", "hid\"den\t", "hid'den\u{e9}\n"] {
+        let payload = json!({"bundle": "b", "files": files(text), "variables": {"FROM": from}});
+        let answer = connection.call("BundleApplyRequest", payload).await;
+        assert_eq!(code(&answer), "VALIDATION_FAILED", "{answer}");
+        let shown = answer["error"].to_string();
+        assert!(shown.contains("`***`") && !shown.contains("hid"), "{shown}");
+    }
+}
+
+#[tokio::test]
 async fn a_name_belongs_to_one_bundle_or_step_workflow() {
     let server = Server::start();
     let connection = server.connect().await;

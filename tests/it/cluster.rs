@@ -169,13 +169,7 @@ async fn scene() -> Scene {
 
 /// Waits until the log says something.
 async fn until_said(server: &Server, what: &str) {
-    let saying = async {
-        while !server.logged().contains(what) {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    let said = tokio::time::timeout(Duration::from_mins(1), saying).await;
-    said.unwrap_or_else(|_| panic!("the log does not say {what}"));
+    until(what, async || server.logged().contains(what)).await;
 }
 
 #[tokio::test]

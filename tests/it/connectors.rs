@@ -282,6 +282,7 @@ async fn a_write_is_refused_if_its_column_rounds_a_number() {
         r#""price":12345678901234567890.12"#,
         r#""PRICE":1e400"#,
         r#""user_id":12345678901234567890"#,
+        r#""price":9007199254740993"#,
     ] {
         for operation in ["INSERT", "UPSERT"] {
             let request = format!(
@@ -295,10 +296,33 @@ async fn a_write_is_refused_if_its_column_rounds_a_number() {
     assert_eq!(json_of(caller.call(&orders, rows).await), json!([]));
     // These lose nothing.
     let request = r#"{"operation":"INSERT","target":"orders",
-        "payload":{"id":1,"price":1.50000000000000000000,"anything":12345678901234567890.12}}"#;
+        "payload":{"id":1,"price":1.50000000000000000000,"anything":12345678901234567890.12,
+            "user_id":9007199254740993,"note":9007199254740993}}"#;
     let row = caller.call_text(&orders, request).await.expect("a row");
-    for part in [r#""price":1.5"#, r#""anything":"12345678901234567890.12""#] {
+    for part in [
+        r#""price":1.5"#,
+        r#""anything":"12345678901234567890.12""#,
+        r#""user_id":9007199254740993"#,
+        r#""note":"9007199254740993""#,
+    ] {
         assert!(row.contains(part), "{part}: {row}");
+    }
+}
+
+#[tokio::test]
+async fn text_that_is_not_utf8_is_returned_in_base64() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (caller, orders) = (Caller::new(), file(folder.path()));
+    let database = rusqlite::Connection::open(folder.path().join("orders.db")).expect("opens");
+    let left = "INSERT INTO orders (id, note) VALUES (1, cast(x'ff41' as text))";
+    database.execute(left, []).expect("a row");
+    for request in [
+        json!({"operation": "GET", "target": "orders", "params": {"id": 1}}),
+        json!({"operation": "UPDATE", "target": "orders", "payload": {"status": "paid"},
+            "where": {"id": 1}}),
+    ] {
+        let row = json_of(caller.call(&orders, request).await);
+        assert_eq!(row["note"], "/0E=");
     }
 }
 

@@ -137,6 +137,22 @@ async fn a_server_that_never_ends_its_line_is_left() {
     ended.expect("it is left").expect("it ends");
 }
 
+/// The message was accepted: to wait for more would have it sent again.
+#[tokio::test]
+async fn a_server_that_does_not_answer_the_goodbye_has_the_message() {
+    let identity = Identity::new();
+    let server = MailServer::start(Security::None, &identity, None).await;
+    server.ignore_quit();
+    let mut config = config(&server, "none", &identity.authority);
+    config["username"] = Value::Null;
+    config["timeout"] = json!(5_000);
+    let connector = connector(config);
+    let caller = Caller::new();
+    let sent = json_of(caller.call(&connector, message_to_ann()).await);
+    assert_eq!(sent["recipients"], json!(["ann@b.example"]), "{sent}");
+    assert_eq!(server.mails().len(), 1);
+}
+
 fn message_to_ann() -> Value {
     json!({"operation": "send", "payload": {"to": "ann@b.example", "textBody": "x"}})
 }

@@ -7,6 +7,11 @@ use interlock::{
     id::Tenant,
 };
 use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpListener,
+    task::JoinHandle,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -139,6 +144,69 @@ async fn an_answer_is_json_text_or_null_and_a_status_from_300_a_failure() {
     ] {
         refused(caller.call(&stripe, json!({"operation": operation})).await);
     }
+}
+
+/// A server that takes one connection, and answers with these bytes once, or again and again.
+async fn answering(bytes: &'static [u8], repeats: bool) -> (Value, JoinHandle<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let task = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.expect("a connection");
+        let mut request = [0; 4 << 10];
+        let _ = stream.read(&mut request).await;
+        while stream.write_all(bytes).await.is_ok() && repeats {}
+        // Until the other end closes it.
+        while stream.read(&mut request).await.is_ok_and(|read| read > 0) {}
+    });
+    let config = json!({"type": "http", "base_url": format!("http://{address}")});
+    (config, task)
+}
+
+#[tokio::test]
+async fn a_server_that_sends_interim_answers_without_end_is_left() {
+    let (config, sending) = answering(b"HTTP/1.1 100 Continue\r\n\r\n", true).await;
+    let came = Caller::new().call(&connector(config), charge()).await;
+    assert!(
+        matches!(&came, Err(CallFailed::Lost { message }) if message.contains("more than 262144")),
+        "{came:?}"
+    );
+    let ended = tokio::time::timeout(PATIENCE, sending).await;
+    ended.expect("it is left").expect("it ends");
+}
+
+#[tokio::test]
+async fn text_in_latin_1_is_read_if_the_answer_says_so() {
+    let head = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Type: text/plain";
+    for (charset, expected) in [
+        ("; charset=ISO-8859-1", Some("\"Grüße\"")),
+        ("; charset=utf-8", None),
+        ("", None),
+    ] {
+        let mut answer = format!("{head}{charset}\r\n\r\n").into_bytes();
+        answer.extend(b"Gr\xfc\xdfe");
+        let (config, _sending) = answering(answer.leak(), false).await;
+        let came = Caller::new().call(&connector(config), charge()).await;
+        match expected {
+            Some(_) => assert_eq!(came.as_deref().ok(), expected, "{came:?}"),
+            None => assert!(matches!(came, Err(CallFailed::Unusable { .. })), "{came:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_result_that_has_the_text_of_a_header_stays_as_it_is() {
+    let outside = Outside::start().await;
+    let digits = r#"{"day":"2024-06-20","type":"application/json","n":20240620,"id":"hdr-5f8e2c"}"#;
+    outside.on("GET /day", Behaviour::Text(200, digits.to_owned()));
+    let mut config = config(&outside);
+    config["headers"] = json!({"Accept": "application/json", "X-Version": "2024-06-20",
+        "X-Number": "20240620", "X-Key": "hdr-5f8e2c"});
+    let mut dated = connector(config);
+    dated.values = vec!["hdr-5f8e2c".into()];
+    let caller = Caller::new();
+    let came = caller.call(&dated, json!({"operation": "GET /day"})).await;
+    let shown = digits.replace("hdr-5f8e2c", "***");
+    assert_eq!(came.as_deref(), Ok(&*shown), "what env() gave is cut");
 }
 
 #[tokio::test]
@@ -340,6 +408,18 @@ async fn private_addresses_are_refused_to_uploads_however_they_are_written() {
         );
     }
     assert!(outside.seen().is_empty());
+    // A database server without a host is on this machine.
+    for driver in ["postgres", "mysql"] {
+        let config = json!({"type": "database", "driver": driver, "database": "d", "user": "u"});
+        let nowhere = connector(config);
+        let settings = caller.connectors.settings();
+        let checked = Connectors::check(&caller.tenant, &nowhere.config, Trust::Uploaded, settings);
+        let wrong = checked.expect_err(driver);
+        assert!(
+            matches!(&wrong[0], Wrong::Forbidden(why) if why.contains("`localhost`")),
+            "{wrong:?}"
+        );
+    }
     let operators = of_trust(config(&outside), Trust::Operator);
     caller.call(&operators, charge()).await.expect("allowed");
 }
@@ -375,7 +455,9 @@ async fn secrets_are_cut_out_of_what_is_answered_and_shown() {
     let mut config = config(&outside);
     config["auth"] = json!({"type": "bearer", "token": "sk_secret_1"});
     config["headers"] = json!({"x-other": "quo\"ted secret"});
-    let stripe = connector(config);
+    let mut stripe = connector(config);
+    // What `env()` has given.
+    stripe.values = vec!["quo\"ted secret".into()];
     let echoed = caller.call(&stripe, charge()).await.expect("an answer");
     assert!(echoed.contains("Bearer ***"), "{echoed}");
     assert!(

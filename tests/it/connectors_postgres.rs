@@ -110,6 +110,44 @@ async fn rows_of_every_type_are_written_read_and_deleted_with_their_digits() {
 }
 
 #[tokio::test]
+async fn a_query_writes_nothing_by_a_function_either() {
+    let server = Postgres::start();
+    server.execute(
+        "CREATE TABLE noted (n int);
+        CREATE FUNCTION note(n int) RETURNS int LANGUAGE sql AS 'INSERT INTO noted VALUES (n) RETURNING n'",
+    );
+    let (caller, database) = (Caller::new(), connector(config(&server)));
+    let call = |request: Value| caller.call(&database, request);
+    let note = json!({"operation": "SELECT", "query": "SELECT note(:n)", "params": {"n": 1}});
+    let message = refused(call(note).await);
+    assert!(message.contains("read-only"), "{message}");
+    // The connection writes again.
+    let insert = json!({"operation": "INSERT", "target": "noted", "payload": {"n": 2}});
+    assert_eq!(json_of(call(insert).await)["n"], 2);
+    assert_eq!(server.execute("SELECT n FROM noted"), "2");
+}
+
+#[tokio::test]
+async fn values_are_of_the_types_that_columns_have_now() {
+    let server = Postgres::start();
+    server.execute("CREATE TABLE s (id int PRIMARY KEY, at timestamp, amount int)");
+    let (caller, database) = (Caller::new(), connector(config(&server)));
+    let put = |amount: i64| {
+        caller.call(
+            &database,
+            json!({"operation": "UPSERT", "target": "s", "payload":
+                {"id": 1, "at": "2024-01-01T00:00:00+05:00", "amount": amount}}),
+        )
+    };
+    assert_eq!(json_of(put(1).await)["at"], "2024-01-01T00:00:00");
+    server
+        .execute("ALTER TABLE s ALTER COLUMN at TYPE timestamptz, ALTER COLUMN amount TYPE bigint");
+    let row = json_of(put(5_000_000_000).await);
+    assert_eq!(row["at"], "2023-12-31T19:00:00+00:00");
+    assert_eq!(row["amount"], 5_000_000_000_i64);
+}
+
+#[tokio::test]
 async fn texts_of_a_fixed_length_are_whole_and_rows_of_partitions_are_told_apart() {
     let server = Postgres::start();
     server.execute(

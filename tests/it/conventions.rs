@@ -57,6 +57,127 @@ async fn parameters_without_effect_are_read_and_unknown_ones_are_not() {
 }
 
 #[tokio::test]
+async fn booleans_are_written_as_in_settings() {
+    let (_server, _connection, rest, id) = stage().await;
+    let all = r#"{"type":"group","operator":"AND","conditions":[]}"#;
+    for (value, is_explained) in [("True", true), ("1", true), ("F", false), ("FALSE", false)] {
+        rest.get(&format!("/api/entity/{id}?waitForConsistencyAfter={value}"))
+            .await
+            .ok();
+        let search = "/api/search/direct/doc/1";
+        let path = format!("{search}?trackingRead={value}&explain={value}");
+        let said = rest.post(&path, all).await;
+        assert_eq!(said.json()["servedBy"].is_array(), is_explained, "{said:?}");
+    }
+    let deleted = rest.delete("/api/entity/doc/1?verbose=True").await.ok();
+    assert_eq!(deleted["ids"], json!([id]));
+}
+
+#[tokio::test]
+async fn a_model_may_be_called_like_a_segment_of_a_path() {
+    let server = Server::start();
+    let rest = server.rest();
+    let all = r#"{"type":"group","operator":"AND","conditions":[]}"#;
+    for name in [
+        "transitions",
+        "states",
+        "async",
+        "stats",
+        "changes",
+        "stream",
+        "direct",
+        "live",
+        "query",
+        "explain",
+        "JSON",
+        "entity",
+    ] {
+        rest.lock_model(name, r#"{"n":1}"#).await;
+        let id = rest.create(name, r#"{"n":1}"#).await;
+        let xml = format!("/api/entity/XML/{name}/1");
+        rest.post(&xml, "<doc><n>2</n></doc>").await.ok();
+        let many = format!("/api/entity/JSON/{name}/1");
+        rest.post(&many, r#"[{"n":3}]"#).await.ok();
+        let found = rest.post(&format!("/api/search/{name}/1"), all).await.ok();
+        assert_eq!(found.as_array().map(Vec::len), Some(3), "{name}");
+        let grouped = rest
+            .post(
+                &format!("/api/entity/stats/{name}/1/query"),
+                r#"{"groupBy":["state"]}"#,
+            )
+            .await
+            .ok();
+        assert_eq!(grouped[0]["count"], 3, "{name}: {grouped}");
+        let counted = rest
+            .get(&format!("/api/entity/stats/states/{name}/1"))
+            .await;
+        assert_eq!(counted.ok()[0]["count"], 3, "{name}");
+        // The paths that have the segment are still there.
+        rest.get(&format!("/api/entity/{id}/transitions"))
+            .await
+            .ok();
+        rest.post(&format!("/api/entity/{id}/transitions/NONE"), "")
+            .await
+            .refused(404, "TRANSITION_NOT_FOUND");
+    }
+}
+
+#[tokio::test]
+async fn a_failure_names_the_parameter_that_is_wrong() {
+    let (_server, _connection, rest, id) = stage().await;
+    let states: String = (0..1_001).map(|n| format!("&states=S{n}")).collect();
+    let none = uuid::Uuid::nil();
+    for (path, parameter) in [
+        (format!("audit/entity/{id}?limit=0"), "limit"),
+        (format!("audit/entity/{id}?severity=zz"), "severity"),
+        (
+            format!("audit/entity/{id}?transactionId=zz"),
+            "transactionId",
+        ),
+        (
+            format!("audit/entity/{id}/workflow/zz/finished"),
+            "transactionId",
+        ),
+        (
+            format!("entity/{id}/transitions?transactionId={none}"),
+            "transactionId",
+        ),
+        (
+            "platform-api/entity/fetch/transitions".to_owned(),
+            "entityClass",
+        ),
+        (
+            "platform-api/entity/fetch/transitions?entityClass=doc.1".to_owned(),
+            "entityId",
+        ),
+        (
+            "model/doc/1/workflow/diagram?format=zz".to_owned(),
+            "format",
+        ),
+        (format!("entity/stats/states?{}", &states[1..]), "states"),
+    ] {
+        let problem = rest.get(&format!("/api/{path}")).await;
+        let problem = problem.refused(400, "BAD_REQUEST");
+        assert_eq!(problem["properties"]["parameter"], parameter, "{problem}");
+    }
+    let path = format!("/api/platform-api/entity/transition?entityId={id}");
+    let problem = rest.put(&path, "").await.refused(400, "BAD_REQUEST");
+    assert_eq!(problem["properties"]["parameter"], "transitionName");
+}
+
+#[tokio::test]
+async fn a_compressed_body_is_refused_with_the_reason() {
+    let (_server, _connection, rest, _) = stage().await;
+    let said = rest
+        .with("content-encoding", "gzip")
+        .post("/api/entity/JSON/doc/1", &b"\x1f\x8b\x08\x00"[..])
+        .await;
+    let problem = said.refused(400, "BAD_REQUEST");
+    let detail = problem["detail"].as_str().expect("a text");
+    assert!(detail.contains("without Content-Encoding"), "{detail}");
+}
+
+#[tokio::test]
 async fn limits_are_the_documented_ones() {
     let (_server, _connection, rest, _) = stage().await;
     for (query, fits) in [
@@ -130,7 +251,7 @@ async fn headers_are_looked_at_where_they_mean_something() {
     for name in ["etag", "last-modified"] {
         assert!(!said.headers.contains_key(name), "{name}");
     }
-    for name in ["x-tx-token", "if-match"] {
+    for name in ["X-Tx-Token", "If-Match"] {
         let twice = rest.with(name, "a").with(name, "b");
         let said = twice
             .put(&format!("/api/entity/JSON/{id}"), r#"{"n":2}"#)

@@ -1,11 +1,10 @@
 //! How calls stand to the transaction, and what happens by time (`workflow-engine.md` §6 and §9).
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use crate::support::{
     Connection, Member, Reply, Server, create, get, governed_model, new_entity, request, state,
+    wait::found,
 };
 
 /// A workflow in which a new entity goes from `NEW` to `DONE` by an automated transition.
@@ -23,17 +22,10 @@ fn processor(mode: &str, config: Value) -> Value {
 }
 
 async fn wait_for_state(connection: &Connection, id: &str, wanted: &str) -> Value {
-    let waiting = async {
-        loop {
-            let entity = get(connection, id).await;
-            if state(&entity) == wanted {
-                return entity;
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    let reached = tokio::time::timeout(Duration::from_secs(20), waiting).await;
-    reached.unwrap_or_else(|_| panic!("{id} has not come to {wanted}"))
+    found(&format!("{id} is in {wanted}"), async || {
+        Some(get(connection, id).await).filter(|entity| state(entity) == wanted)
+    })
+    .await
 }
 
 #[tokio::test]
@@ -252,6 +244,7 @@ async fn a_function_says_when_a_transition_is_due() {
             .contains("SCHEDULE_FUNCTION_INVALID_RESULT"),
         "{answer}"
     );
+    assert_eq!(answer["error"]["code"], "SERVER_ERROR");
 }
 
 #[tokio::test]

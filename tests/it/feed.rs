@@ -15,6 +15,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::support::{
     Connection, Rest, Server, code, create, get, locked_model, new_entity, payload_of, request,
+    wait::until,
 };
 
 const SUBSCRIBE: &str = "EntityChangesSubscribeRequest";
@@ -468,9 +469,7 @@ async fn a_reader_that_does_not_read_is_disconnected_costs_little_and_can_go_on(
         let log = log.lock().expect("no panic");
         log.iter().any(|line| line.contains("did not read"))
     };
-    while !disconnected() {
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    until("the slow reader is disconnected", async || disconnected()).await;
     let grown = server.resident_bytes().saturating_sub(before);
     assert!(grown < 200 << 20, "{grown} bytes for 40 MB unread");
     let mut seen = Vec::new();

@@ -390,6 +390,47 @@ async fn files_are_copied_to_a_folder_and_back_unless_others_changed_them() {
 }
 
 #[tokio::test]
+async fn what_editors_leave_is_not_pushed_and_a_folder_is_of_one_namespace() {
+    let server = Server::on_disk(&[]);
+    let connection = server.connect().await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = async |line: &[&str]| interlock(&server, &folder, line).await;
+    for path in ["/s/a.json", "/.own/b.json"] {
+        put(&connection, path, json!(1)).await;
+    }
+    let (code, out, err) = run(&["files", "pull", "copy"]).await;
+    assert_eq!(code, Some(0), "{out} {err}");
+    let copy = folder.path().join("copy");
+    fs::create_dir_all(copy.join(".git/refs")).expect("makes");
+    for left in ["s/a.json~", "s/.a.json.swp", ".DS_Store", ".git/HEAD", "s/#a.json#"] {
+        fs::write(copy.join(left), "not JSON").expect("writes");
+    }
+    for path in ["s/a.json", ".own/b.json"] {
+        fs::write(copy.join(path), "2").expect("writes");
+    }
+    let (code, out, err) = run(&["files", "push", "copy"]).await;
+    assert_eq!(code, Some(0), "{out} {err}");
+    assert!(out.ends_with("2 pushed\n"), "{out}");
+    assert_eq!(paths(&connection, "/").await, ["/.own/b.json", "/s/a.json"]);
+
+    for line in [["files", "pull"], ["files", "push"]] {
+        let (code, out, err) = run(&[&line[..], &["-n", "other", "copy"]].concat()).await;
+        assert_eq!((code, &*out), (Some(1), ""), "{err}");
+        assert!(err.contains("has files of the namespace default"), "{err}");
+    }
+    assert!(copy.join("s/a.json").exists());
+    // The notes of an earlier version name no namespace.
+    let notes = copy.join(".interlock-files.json");
+    let text = fs::read_to_string(&notes).expect("the notes");
+    let mut known: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(known["namespace"], "default");
+    known.as_object_mut().expect("an object").remove("namespace");
+    fs::write(&notes, known.to_string()).expect("writes");
+    let (code, out, err) = run(&["files", "pull", "copy"]).await;
+    assert_eq!((code, &*out, &*err), (Some(0), "0 pulled\n", ""));
+}
+
+#[tokio::test]
 async fn what_a_folder_cannot_have_is_refused_and_the_rest_is_pulled() {
     let server = Server::on_disk(&[]);
     let connection = server.connect().await;

@@ -38,15 +38,12 @@ async fn signal(connection: &Connection, run: &str, payload: Value) -> Value {
 }
 
 async fn until_waiting(connection: &Connection, run: &str) {
-    let begun = Instant::now();
-    loop {
+    until("the run waits", async || {
         let payload = json!({"runId": run});
         let found = connection.ok("RunGetRequest", payload).await;
-        if found["run"]["status"] == "waiting" {
-            return;
-        }
-        assert!(begun.elapsed() < PATIENCE, "{found}");
-    }
+        found["run"]["status"] == "waiting"
+    })
+    .await;
 }
 
 /// Waits until a metric has a value.

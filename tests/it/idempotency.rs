@@ -533,10 +533,16 @@ async fn what_a_segment_has_committed_is_returned_to_a_repeat_after_a_crash() {
     scene.server.kill();
     scene.restart().await;
     let member = Member::join(&scene.server, &[]).await;
-    let again = keyed(&scene.connection, "EntityCreateRequest", new.clone(), "k").await;
+    // It waits for the rest, which is resumed.
+    let resumed = async {
+        let call = member.next().await;
+        member.reply(&call, Reply::Data(json!({"n": 2}))).await;
+    };
+    let (again, ()) = tokio::join!(
+        keyed(&scene.connection, "EntityCreateRequest", new.clone(), "k"),
+        resumed
+    );
     assert_eq!(ids(&again), std::slice::from_ref(&entity));
-    let call = member.next().await;
-    member.reply(&call, Reply::Data(json!({"n": 2}))).await;
     let now = scene.reaches(&entity, "B").await;
     assert_eq!(now["data"]["n"], 2);
     assert_eq!(scene.entities().await.len(), 1);
@@ -554,6 +560,27 @@ async fn what_a_segment_has_committed_is_returned_to_a_repeat_after_a_crash() {
     assert_eq!(first["success"], true, "{first}");
     let again = keyed(&scene.connection, "EntityCreateRequest", new, "l").await;
     assert_eq!(unaddressed(again), unaddressed(first));
+    assert_eq!(scene.entities().await.len(), 2);
+}
+
+#[tokio::test]
+async fn a_request_that_fails_after_a_segment_leaves_its_key_free() {
+    let scene = Scene::of(states(json!({
+        "A": [automated("GO", "B", processor("COMMIT_BEFORE_DISPATCH", json!({})))], "B": []})))
+    .await;
+    let member = Member::join(&scene.server, &[]).await;
+    let new = new_entity(&Scene::model(), &json!({"n": 1}));
+    let made = async || keyed(&scene.connection, "EntityCreateRequest", new.clone(), "k").await;
+    let serve = async |reply: Reply| {
+        let call = member.next().await;
+        member.reply(&call, reply).await;
+    };
+    let (refused, ()) = tokio::join!(made(), serve(Reply::Failure("no")));
+    assert_eq!(code(&refused), "WORKFLOW_FAILED");
+    let (done, ()) = tokio::join!(made(), serve(Reply::Nothing));
+    assert_eq!(done["success"], true, "{done}");
+    assert_eq!(unaddressed(made().await), unaddressed(done));
+    // What the first one had committed stays.
     assert_eq!(scene.entities().await.len(), 2);
 }
 

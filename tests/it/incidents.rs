@@ -8,6 +8,7 @@ use tokio::time::sleep;
 
 use crate::support::{
     Connection, PATIENCE, Rest, Server, code, command, create, get, governed_model, state,
+    wait::found,
 };
 
 /// Work that fails is retried after a few milliseconds.
@@ -37,16 +38,12 @@ async fn start(connection: &Connection, definition: &str) -> String {
 }
 
 async fn until_status(connection: &Connection, run: &str, status: &str) -> Value {
-    let begun = Instant::now();
-    loop {
+    found(&format!("{run} is {status}"), async || {
         let payload = json!({"runId": run});
-        let found = connection.ok("RunGetRequest", payload).await;
-        if found["run"]["status"] == status {
-            return found["run"].clone();
-        }
-        assert!(begun.elapsed() < PATIENCE, "{found}");
-        sleep(LOOK).await;
-    }
+        let mut got = connection.ok("RunGetRequest", payload).await;
+        Some(got["run"].take()).filter(|run| run["status"] == status)
+    })
+    .await
 }
 
 async fn incidents(connection: &Connection) -> Vec<Value> {
@@ -56,14 +53,10 @@ async fn incidents(connection: &Connection) -> Vec<Value> {
 
 /// Waits until there is an incident.
 async fn until_incident(connection: &Connection) -> Value {
-    let begun = Instant::now();
-    loop {
-        if let Some(incident) = incidents(connection).await.first() {
-            return incident.clone();
-        }
-        assert!(begun.elapsed() < PATIENCE, "no incident");
-        sleep(LOOK).await;
-    }
+    found("an incident", async || {
+        incidents(connection).await.first().cloned()
+    })
+    .await
 }
 
 /// Makes the forms of all definitions unreadable; what undoes that.

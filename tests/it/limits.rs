@@ -156,7 +156,7 @@ async fn a_tenant_has_so_many_requests_in_flight_and_others_have_theirs() {
             .expect("in time");
         assert_eq!(payload_of(&answer.expect("an answer"))["success"], true);
     }
-    // Who has been answered has left.
+    // A request that has been answered has left its place.
     connection.ok("AccountGetRequest", json!({})).await;
     // The token of a transaction that is over lets nobody in, and nobody needs it.
     let late = payload_of(&member.connection.ask(within(calls[0].token())).await[0]);
@@ -254,7 +254,7 @@ async fn a_tenant_stores_so_many_bytes_and_deletes_however_many_there_are() {
         "storedBytes",
     );
     assert!(measured(&server, "stored_bytes").await);
-    // Whoever reads is not meant, nor is another tenant.
+    // The limit is not for readers, nor for other tenants.
     rest.get(&format!("/api/entity/{id}")).await.ok();
     let modest = connection_of(&server, "modest").await;
     let theirs = locked_model(&modest, "doc", json!({"text": "x"})).await;

@@ -536,6 +536,24 @@ async fn an_event_that_meets_another_write_is_tried_again_without_its_action() {
 }
 
 #[tokio::test]
+async fn guards_read_only_the_data_that_a_flow_composes() {
+    let (desk, model) = Desk::with_documents().await;
+    let event = "event   = \"input.event\"";
+    let with_data = format!("{event}\n    data    = {{ score = \"input.points\" }}");
+    desk.apply(&REVIEW.replace(event, &with_data)).await;
+    let id = create(&desk.connection, &model, json!({"title": "t"})).await;
+    let rest = desk.server.rest();
+    let path = format!("/documents/{id}/events");
+    // The guard must not see the caller's own `score`.
+    let body = json!({"event": "approve", "score": 99}).to_string();
+    rest.post(&path, body).await.refused(400, "BAD_REQUEST");
+    assert_eq!(state(&get(&desk.connection, &id).await), "open");
+    let body = json!({"event": "approve", "points": 51}).to_string();
+    let moved = rest.post(&path, body).await.ok();
+    assert_eq!(moved["current_state"], "approved");
+}
+
+#[tokio::test]
 async fn a_route_and_a_key_work_for_entities_too() {
     let (desk, model) = Desk::with_documents().await;
     let id = create(&desk.connection, &model, json!({"title": "t"})).await;

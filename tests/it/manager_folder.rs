@@ -363,6 +363,22 @@ async fn state_files_that_cannot_be_read_are_errors_of_their_items() {
 }
 
 #[tokio::test]
+async fn no_work_begins_while_its_state_file_cannot_be_read() {
+    let server = server(&[]);
+    let connection = server.connect().await;
+    waits_for_a_signal(&connection, "org.acme:a").await;
+    // The file system refuses to look for such a name, as it does without permissions.
+    let path = format!("/s/{}", "x".repeat(300));
+    fs::create_dir(at(&server, "/s")).expect("makes");
+    let item = json!([{"status": "to-do", "state_path": path}]);
+    save(&manager_at(&server, "m.json"), &of_items("a", &item));
+    let ticked = tick(&connection).await;
+    assert!(ticked["processed"][0]["error"].is_string(), "{ticked}");
+    let begun = runs(&connection, "org.acme:a").await;
+    assert!(begun.is_empty(), "{begun:?}");
+}
+
+#[tokio::test]
 async fn the_documented_batch_is_done_tick_by_tick_in_a_folder() {
     let mut server = server(&[]);
     let connection = server.connect().await;
@@ -768,4 +784,25 @@ async fn a_file_of_a_folder_is_not_written_in_a_transaction() {
         .await;
     create(&connection, &model, json!({"n": 2})).await;
     assert_eq!(read(&at(&server, "/a.json")), 1);
+}
+
+/// The error of a state file that items share is not written as often as there are items: the
+/// file could not be read afterwards.
+#[tokio::test]
+async fn a_tick_writes_no_manager_that_the_next_cannot_read() {
+    let server = server(&[]);
+    let connection = server.connect().await;
+    let state = json!({"status": "error", "error": "E".repeat(900_000)});
+    save(&at(&server, "/e.json"), &state.to_string());
+    let items = vec![json!({"status": "in-progress", "state_path": "/e.json"}); 30];
+    let path = manager_at(&server, "m.json");
+    save(&path, &of_items("a", &json!(items)));
+    tick(&connection).await;
+    let found = read(&path);
+    assert_eq!(found["status"], "error");
+    let error = found["workers"][0]["items"][29]["error"].as_str();
+    let error = error.expect("a text");
+    assert!(error.starts_with("EEE") && error.len() < 5_000, "{error}");
+    let reset = json!({"manager": "m.json", "do": "reset"});
+    connection.ok("ManagerControlRequest", reset).await;
 }

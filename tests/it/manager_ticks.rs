@@ -224,6 +224,25 @@ async fn very_many_managers_of_a_tenant_do_not_hold_up_those_of_another() {
     timeout(PATIENCE, all).await.expect("all begin");
 }
 
+/// The error of a state file that items share is not written as often as there are items.
+#[tokio::test]
+async fn items_that_share_a_state_file_get_the_beginning_of_its_error() {
+    let server = Server::with(&[("INTERLOCK_MANAGER_INTERVAL", "0s")]);
+    let connection = server.connect().await;
+    let state = json!({"status": "error", "error": "E".repeat(900_000)}).to_string();
+    put(&connection, "/e.json", &state).await;
+    let items = vec![json!({"status": "in-progress", "state_path": "/e.json"}); 100];
+    put_manager(&connection, "m.json", &of_items("a", &json!(items))).await;
+    tick(&connection).await;
+    let found = manager(&connection, "m.json").await;
+    assert_eq!(found["status"], "error");
+    for item in found["workers"][0]["items"].as_array().expect("a list") {
+        let error = item["error"].as_str().expect("a text");
+        assert!(error.starts_with("EEE") && error.ends_with('…'), "{error}");
+        assert!(error.len() < 5_000, "{}", error.len());
+    }
+}
+
 #[tokio::test]
 async fn large_managers_are_ticked_within_bounds_of_memory() {
     const LARGE: usize = 32;

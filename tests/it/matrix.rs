@@ -743,7 +743,7 @@ async fn a_stream_becomes_a_members_only_by_role_and_in_its_own_tenant() {
     ] {
         let bearer = bearer("acme", roles);
         let connection = server.connect_as(&[("authorization", &bearer)]).await;
-        // Whoever may not join may ask.
+        // A caller that may not join may ask.
         connection.ok("AccountGetRequest", json!({})).await;
         let mut join = json!({"tags": ["t"]});
         if let Some(tenant) = tenant {

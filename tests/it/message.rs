@@ -80,7 +80,7 @@ async fn what_is_missing_or_wrong_is_reported() {
     let plain = server.rest();
     let without_type = plain.post("/api/message/new/s", r#"{"payload":1}"#).await;
     let problem = without_type.refused(400, "BAD_REQUEST");
-    assert_eq!(problem["properties"]["parameter"], "content-type");
+    assert_eq!(problem["properties"]["parameter"], "Content-Type");
     for body in [
         "",
         "[]",

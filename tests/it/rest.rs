@@ -265,7 +265,7 @@ async fn entities_go_through_their_life_over_rest() {
             twice.status.as_u16(),
             twice.json()["properties"]["parameter"].as_str()
         ),
-        (400, Some("if-match"))
+        (400, Some("If-Match"))
     );
     rest.put(&format!("/api/entity/JSON/{id}/UPDATE"), r#"{"n":4}"#)
         .await

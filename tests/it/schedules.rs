@@ -1,10 +1,8 @@
 //! Schedules start runs by the clock (`orchestration.md` 1.11).
 
-use std::time::Instant;
-
 use serde_json::{Value, json};
 
-use crate::support::{Connection, PATIENCE, Server, wait::found};
+use crate::support::{Connection, Server, wait::found};
 
 /// A workflow that ends at once, or waits for a signal.
 fn document(schedule: &str, next: &str) -> String {
@@ -43,26 +41,18 @@ async fn runs(connection: &Connection) -> Vec<Value> {
 
 /// Waits until there are so many runs.
 async fn until_runs(connection: &Connection, count: usize) -> Vec<Value> {
-    let begun = Instant::now();
-    loop {
-        let found = runs(connection).await;
-        if found.len() >= count {
-            return found;
-        }
-        assert!(begun.elapsed() < PATIENCE, "{} of {count}", found.len());
-    }
+    found(&format!("{count} runs"), async || {
+        Some(runs(connection).await).filter(|found| found.len() >= count)
+    })
+    .await
 }
 
 /// Waits until the schedule is as it should be.
 async fn until(connection: &Connection, is: impl Fn(&Value) -> bool) -> Value {
-    let begun = Instant::now();
-    loop {
-        let found = schedule(connection).await;
-        if is(&found) {
-            return found;
-        }
-        assert!(begun.elapsed() < PATIENCE, "{found}");
-    }
+    found("the schedule is as it should be", async || {
+        Some(schedule(connection).await).filter(&is)
+    })
+    .await
 }
 
 #[tokio::test]
@@ -109,6 +99,21 @@ async fn an_instant_is_skipped_while_too_many_runs_of_the_schedule_are_live() {
     let payload = json!({"runId": id, "type": "go"});
     connection.ok("RunSignalRequest", payload).await;
     until_runs(&connection, 3).await;
+}
+
+#[tokio::test]
+async fn a_schedule_starts_nothing_while_its_tenant_has_stored_its_limit() {
+    let server = Server::with(&[("INTERLOCK_TENANT_STORED_BYTES", "100000")]);
+    let connection = server.connect().await;
+    let input = "x".repeat(10_000);
+    let every =
+        format!("schedule:\n  interval: 20\n  maxConcurrent: 0\n  input: '{{\"x\": \"{input}\"}}'");
+    define(&connection, &document(&every, "hold")).await;
+    let is_skipped = |it: &Value, times| it["skipped"].as_u64() >= Some(times);
+    until(&connection, |it| is_skipped(it, 1)).await;
+    let started = runs(&connection).await.len();
+    until(&connection, |it| is_skipped(it, 4)).await;
+    assert_eq!(runs(&connection).await.len(), started);
 }
 
 #[tokio::test]

@@ -216,6 +216,75 @@ async fn results_are_sorted_with_missing_values_last() {
 }
 
 #[tokio::test]
+async fn what_is_wrong_with_a_search_is_checked_in_one_order_by_both_protocols() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let rest = server.rest();
+    let model = locked_model(&connection, "doc", json!({"n": 1})).await;
+    let everything = json!({"type": "group", "operator": "AND", "conditions": []});
+    let odd = simple("$.n", "SOUNDS_LIKE", json!(1));
+    for (condition, sort, limit, expected) in [
+        (
+            json!({"type": "fancy"}),
+            "n:up",
+            0,
+            "BAD_REQUEST: invalid condition: unknown condition type",
+        ),
+        (everything.clone(), "n:up", 0, "INVALID_FIELD_PATH: "),
+        (odd.clone(), "n:up", 1, "INVALID_FIELD_PATH: "),
+        (everything, "n", 0, "BAD_REQUEST: limit is 0"),
+        (odd.clone(), "n", 0, "BAD_REQUEST: limit is 0"),
+        (
+            odd.clone(),
+            "n",
+            1,
+            "BAD_REQUEST: invalid condition: unknown operator",
+        ),
+    ] {
+        let path = format!("/api/search/direct/doc/1?sort={sort}&limit={limit}");
+        let problem = rest.post(&path, condition.to_string()).await.json();
+        let detail = problem["detail"].as_str().expect("a text");
+        let search =
+            json!({"model": model, "condition": condition, "orderBy": [sort], "limit": limit});
+        let answer = connection.call("EntitySearchRequest", search).await;
+        let message = answer["error"]["message"].as_str().expect("a text");
+        assert!(detail.starts_with(expected), "{detail}");
+        assert_eq!(detail, message);
+    }
+    let answer = connection
+        .call(
+            "EntitySearchRequest",
+            json!({"model": model, "condition": odd}),
+        )
+        .await;
+    let message = answer["error"]["message"].as_str().expect("a text");
+    assert!(message.contains(", IS_NULL, "), "{message}");
+    assert!(!message.contains("CHANGED"), "{message}");
+}
+
+#[tokio::test]
+async fn the_number_of_sort_keys_is_a_setting() {
+    for (setting, max) in [("2", 2), ("20", 20), ("0", 16)] {
+        let server = Server::with(&[("CYODA_SEARCH_MAX_SORT_KEYS", setting)]);
+        let rest = server.rest();
+        let names = (0..21).map(|n| format!("k{n}")).collect::<Vec<_>>();
+        let sample: serde_json::Map<_, _> = names.iter().map(|n| (n.clone(), json!(1))).collect();
+        rest.lock_model("doc", &Value::from(sample).to_string())
+            .await;
+        let all = r#"{"type":"group","operator":"AND","conditions":[]}"#;
+        for kind in ["direct", "async"] {
+            let path = |keys: usize| {
+                let keys: Vec<_> = names[..keys].iter().map(|n| format!("sort={n}")).collect();
+                format!("/api/search/{kind}/doc/1?{}", keys.join("&"))
+            };
+            assert_eq!(rest.post(&path(max), all).await.status, 200, "{setting}");
+            let more = rest.post(&path(max + 1), all).await;
+            more.refused(400, "INVALID_FIELD_PATH");
+        }
+    }
+}
+
+#[tokio::test]
 async fn bad_conditions_are_refused_with_their_codes() {
     let server = Server::start();
     let connection = server.connect().await;

@@ -6,7 +6,9 @@ use interlock::event::{Event, EventType};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::support::{Connection, Member, Reply, Server, between_looks, code, payload_of, request};
+use crate::support::{
+    Connection, Member, Reply, Server, between_looks, code, payload_of, request, wait::until,
+};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -202,6 +204,8 @@ async fn an_answer_after_the_deadline_is_recorded_as_late() {
     let task = doer.task().await;
     let ended = finished(&connection, &run).await;
     assert_eq!(ended["steps"]["start"]["outcome"], "timeout", "{ended}");
+    let cancel = payload_of(&doer.next(EventType::TaskCancelEvent).await);
+    assert_eq!(cancel["requestId"], task["requestId"]);
     doer.answer(&task, json!({})).await;
     let events = history(&connection, &run, "late_answer").await;
     let last = events.last().expect("events");
@@ -332,6 +336,7 @@ async fn a_member_that_knows_only_processors_is_called_as_one() {
         let call = member.next().await;
         assert_eq!(call.processor(), "charge");
         assert_eq!(call.data(), &json!({"amount": 99.99}));
+        assert_eq!(call.event.attribute("timeoutms"), Some("30000"));
         let nil = "00000000-0000-0000-0000-000000000000";
         assert_eq!(
             (&call.payload["entityId"], &call.payload["parameters"]),
@@ -799,4 +804,81 @@ async fn a_touch_promises_no_more_than_the_limit_of_a_step_that_was_accepted() {
     let touched = connection.ok("TaskTouchRequest", touch).await;
     let run = connection.ok("RunGetRequest", json!({"runId": run})).await;
     assert_eq!(touched["until"], run["run"]["waiting"]["until"], "{run}");
+}
+
+/// The task that a worker gets; it asks until it is admitted.
+async fn taken(connection: &Connection, asked: Value) -> String {
+    let mut taken = connection.ok("TaskAwaitRequest", asked).await;
+    taken["tasks"][0]["taskId"]
+        .take()
+        .as_str()
+        .expect("an id")
+        .to_owned()
+}
+
+#[tokio::test]
+async fn workers_that_wait_leave_places_to_others_and_report_without_one() {
+    let server = Server::with(&[("INTERLOCK_TENANT_IN_FLIGHT", "2")]);
+    let connection = stage(&server, json!({})).await;
+    let worker = json!({"workerId": "w1", "actions": ["charge", "other"]});
+    connection.ok("WorkerRegisterRequest", worker).await;
+    start(&connection).await;
+    let asked = json!({"workerId": "w1", "actions": ["charge"], "blockMs": 30_000});
+    let task = taken(&connection, asked).await;
+    // It takes the half of the places that those who wait may have.
+    let waits = json!({"workerId": "w1", "actions": ["other"], "blockMs": 300_000}).to_string();
+    let rest = server.rest();
+    let waiting = tokio::spawn(async move { rest.post("/api/tasks/await", waits).await });
+    let asked = json!({"workerId": "w1", "actions": ["other"], "blockMs": 0});
+    until("the first waits", async || {
+        let second = connection.call("TaskAwaitRequest", asked.clone()).await;
+        second["success"] == false && code(&second) == "TENANT_LIMIT_EXCEEDED"
+    })
+    .await;
+    let started = json!({"definition": "one-step", "waitMs": 30_000}).to_string();
+    let rest = server.rest();
+    let starting = tokio::spawn(async move { rest.post("/api/runs", started).await });
+    until("no place is left", async || {
+        let refused = connection.call("RunsGetRequest", json!({})).await;
+        refused["success"] == false && code(&refused) == "TENANT_LIMIT_EXCEEDED"
+    })
+    .await;
+    let touched = json!({"taskId": task, "workerId": "w1"});
+    connection.ok("TaskTouchRequest", touched).await;
+    let completed = json!({"taskId": task, "workerId": "w1", "output": {}});
+    let completed = connection.ok("TaskCompleteRequest", completed).await;
+    assert_eq!(completed["applied"], true, "{completed}");
+    waiting.abort();
+    starting.abort();
+}
+
+#[tokio::test]
+async fn a_tenant_that_has_stored_its_limit_ends_its_tasks_and_begins_none() {
+    let server = Server::with(&[("INTERLOCK_TENANT_STORED_BYTES", "60000")]);
+    let connection = stage(&server, json!({})).await;
+    let worker = json!({"workerId": "w1", "actions": ["charge"]});
+    connection.ok("WorkerRegisterRequest", worker).await;
+    let (first, second) = (start(&connection).await, start(&connection).await);
+    let asked = json!({"workerId": "w1", "actions": ["charge"], "blockMs": 30_000});
+    let task = taken(&connection, asked.clone()).await;
+    let message = json!({"payload": {"text": "x".repeat(60_000)}, "metaData": {}}).to_string();
+    let rest = server.rest().with("content-type", "application/json");
+    rest.post("/api/message/new/s", message).await.ok();
+    let refused = connection.fails("TaskAwaitRequest", asked).await;
+    assert_eq!(refused, "TENANT_LIMIT_EXCEEDED");
+    let completed = json!({"taskId": task, "workerId": "w1", "output": {}});
+    connection.ok("TaskCompleteRequest", completed).await;
+    let runs = connection
+        .ok("RunsGetRequest", json!({"status": ["completed"]}))
+        .await;
+    let ended = runs["items"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|run| run["runId"].clone());
+    let ended: Vec<_> = ended.collect();
+    assert!(
+        ended == [json!(first)] || ended == [json!(second)],
+        "{ended:?}"
+    );
 }

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::support::{
     Member, Reply, Scene, Server,
     scene::{automated, manual, processor, states},
+    wait::found,
 };
 
 /// A transition with a delay.
@@ -54,17 +55,11 @@ fn only<'a>(events: &'a [Value], kind: &str) -> &'a Value {
 
 /// Waits until the audit has an event of a type; all events.
 async fn until(scene: &Scene, id: &str, kind: &str) -> Vec<Value> {
-    let waiting = async {
-        loop {
-            let events = scene.audited(id).await;
-            if events.iter().any(|event| event["eventType"] == kind) {
-                return events;
-            }
-            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-        }
-    };
-    let found = tokio::time::timeout(crate::support::PATIENCE, waiting).await;
-    found.unwrap_or_else(|_| panic!("{id} has no {kind}"))
+    found(&format!("{kind} of {id}"), async || {
+        let is_there = |events: &Vec<Value>| events.iter().any(|it| it["eventType"] == kind);
+        Some(scene.audited(id).await).filter(is_there)
+    })
+    .await
 }
 
 #[tokio::test]

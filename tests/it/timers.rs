@@ -49,7 +49,7 @@ async fn a_timer_is_fired_by_the_system_for_whoever_armed_it() {
     let member = Member::join(&scene.server, &[]).await;
     let mut calls = member.record(|_| Reply::Nothing);
     let id = scene.create(json!({"n": 1})).await;
-    // Whoever writes last has armed it.
+    // The last writer has armed it.
     let ann = scene.rest.with("x-mock-user", "ann");
     put(&ann, &id, "", json!({"n": 2})).await.ok();
     scene.reaches(&id, "B").await;

@@ -120,6 +120,33 @@ async fn a_client_gets_a_token_and_is_who_it_says_at_every_door() {
     assert_eq!(changes[0]["user"], "boss", "{changes}");
 }
 
+/// A channel's credentials and an interceptor may both add a token (`grpc.md` §4).
+#[tokio::test]
+async fn of_several_tokens_over_grpc_the_first_counts() {
+    let server = server();
+    let good = format!("Bearer {}", token(&server).await);
+    for (given, is_taken) in [
+        ([good.as_str(), "Bearer x"], true),
+        ([good.as_str(), good.as_str()], true),
+        (["Bearer x", good.as_str()], false),
+    ] {
+        let event = request("AccountGetRequest", "1", json!({}));
+        let mut call = tonic::Request::new(event.into());
+        for value in given {
+            let value = value.parse().expect("a value");
+            call.metadata_mut().append("authorization", value);
+        }
+        let called = client(server.grpc).await.entity_search(call).await;
+        assert_eq!(called.is_ok(), is_taken, "{called:?}");
+        // Over REST, whose proxies may differ in the one they look at, one is allowed.
+        let rest = server.rest();
+        let rest = rest.with("authorization", given[0]);
+        let rest = rest.with("authorization", given[1]);
+        let said = rest.get("/api/account").await;
+        said.refused(401, "UNAUTHORIZED");
+    }
+}
+
 #[tokio::test]
 async fn a_pair_is_taken_as_it_is_and_as_forms_write_it() {
     let server = server();
@@ -172,7 +199,7 @@ async fn a_refused_token_request_is_counted_and_logged_with_the_client_that_is_k
 async fn listening_on_all_addresses_without_tls_is_warned_of() {
     let is_warned = |server: &Server| server.logged().contains("without TLS");
     assert!(is_warned(&server()));
-    // Who names the address has decided.
+    // The caller that names the address has decided.
     let named = [SETTINGS, &[("INTERLOCK_BIND_ADDRESS", "127.0.0.1")]].concat();
     assert!(!is_warned(&Server::with(&named)));
 }

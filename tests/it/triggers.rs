@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use crate::support::{Connection, PATIENCE, Server};
+use crate::support::{Connection, PATIENCE, Server, wait::found};
 
 /// A workflow that ends at once.
 const ENDS: &str = "flo.Completed";
@@ -48,14 +48,10 @@ async fn trigger(connection: &Connection) -> Value {
 
 /// Waits until the trigger is as it should be.
 async fn until(connection: &Connection, is: impl Fn(&Value) -> bool) -> Value {
-    let begun = Instant::now();
-    loop {
-        let found = trigger(connection).await;
-        if is(&found) {
-            return found;
-        }
-        assert!(begun.elapsed() < PATIENCE, "{found}");
-    }
+    found("the trigger is as it should be", async || {
+        Some(trigger(connection).await).filter(&is)
+    })
+    .await
 }
 
 /// Waits until the trigger has started runs by the events up to that one.

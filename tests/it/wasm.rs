@@ -5,7 +5,7 @@ use std::time::Instant;
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde_json::{Value, json};
 
-use crate::support::{Connection, PATIENCE, Server, code};
+use crate::support::{Connection, PATIENCE, Rest, Server, code, wait::until};
 
 /// A module of the quick start.
 fn example(name: &str) -> String {
@@ -183,6 +183,46 @@ async fn a_hostile_module_ends_its_own_step_and_hurts_no_other_run() {
             assert_eq!(run["status"], status, "{name}: {run}");
         }
     }
+}
+
+#[tokio::test]
+async fn a_run_that_is_cancelled_gives_back_the_place_of_its_module() {
+    let server = Server::with(&[("INTERLOCK_WASM_CONCURRENCY", "1")]);
+    let connection = server.connect().await;
+    let loops = "(loop (br 0)) (unreachable)";
+    for (name, body) in [("loops", loops), ("works", "(i64.const 0)")] {
+        register(&connection, name, &module(body), 86_400_000).await;
+        let payload = json!({"document": one_step(name)});
+        connection.ok("RunDefinitionCreateRequest", payload).await;
+    }
+    let payload = json!({"definition": "loops"});
+    let started = connection.ok("RunStartRequest", payload).await;
+    let payload = json!({"runId": started["runId"]});
+    connection.ok("RunCancelRequest", payload.clone()).await;
+    let run = ended(&connection, "works", "k", json!({})).await;
+    assert_eq!(run["status"], "completed", "{run}");
+    let got = connection.ok("RunGetRequest", payload).await;
+    assert_eq!(got["run"]["status"], "cancelled", "{got}");
+}
+
+#[tokio::test]
+async fn a_module_that_runs_at_the_stop_of_the_service_has_not_failed() {
+    let mut server = Server::start();
+    let connection = server.connect().await;
+    register(&connection, "loops", &module("(loop (br 0)) (unreachable)"), 86_400_000).await;
+    let payload = json!({"document": one_step("loops")});
+    connection.ok("RunDefinitionCreateRequest", payload).await;
+    let payload = json!({"definition": "loops"});
+    connection.ok("RunStartRequest", payload).await;
+    let metrics = Rest::new(server.admin);
+    until("the module runs", async || {
+        let text = metrics.get("/metrics").await.text;
+        text.contains("interlock_expensive_work_running{kind=\"modules\"} 1")
+    })
+    .await;
+    assert_eq!(server.stop().await, Some(0));
+    let logged = server.logged();
+    assert!(!logged.contains("work failed"), "{logged}");
 }
 
 #[tokio::test]

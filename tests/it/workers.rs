@@ -58,7 +58,7 @@ async fn a_worker_is_registered_listed_drained_and_removed() {
         .await
         .ok();
     assert_eq!(beat["draining"], true);
-    // Who registers again wants tasks again.
+    // A worker that registers again wants tasks again.
     rest.put("/api/workers/w1", json!({"actions": []}).to_string())
         .await
         .ok();

@@ -303,6 +303,50 @@ async def test_a_worker_reports_once_what_it_cannot_report_as_it_is(
     assert seen == [*outputs, *raised]
 
 
+async def test_a_worker_keeps_a_task_no_longer_than_its_action_allows(
+    client: Client, target: str, tenant: dict[str, str]
+) -> None:
+    worker = Worker(target, "w1", metadata=tenant)
+    given_up = asyncio.Event()
+
+    @worker.action("endless")
+    async def endless(_input: Any, _task: Task) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            given_up.set()
+
+    await prepared(client, "endless", timeout=timedelta(seconds=2), max_retries=0)
+    async with worker, asyncio.timeout(20):
+        started = await client.runs.start("one-step")
+        run = await finished(client, started.run_id)
+        await given_up.wait()
+    assert (run.status, run.steps["start"].outcome) == ("failed", "timeout")
+
+
+async def test_a_worker_extends_a_lease_before_it_ends() -> None:
+    async with server(INTERLOCK_TASKS_LEASE="2s") as own, Client(own.target) as client:
+        worker = Worker(own.target, "w1")
+        begun: asyncio.Queue[Task] = asyncio.Queue()
+        extended = asyncio.Event()
+
+        @worker.action("long")
+        async def long(_input: Any, task: Task) -> None:
+            begun.put_nowait(task)
+            await extended.wait()
+
+        await prepared(client, "long")
+        async with worker, asyncio.timeout(20):
+            started = await client.runs.start("one-step")
+            task = await begun.get()
+            while (seen := await client.runs.tasks.get(task.task_id)).lease_until == task.lease_until:
+                await asyncio.sleep(0.05)
+            extended.set()
+            assert (await finished(client, started.run_id)).status == "completed"
+        assert seen.attempt == 1
+        assert begun.empty(), "it was executed twice"
+
+
 async def test_a_worker_reports_when_a_server_is_back(tmp_path: Path) -> None:
     stored = {"CYODA_STORAGE_BACKEND": "sqlite", "CYODA_SQLITE_PATH": str(tmp_path / "runs.db")}
     async with server(**stored) as restarted, Client(restarted.target) as client:

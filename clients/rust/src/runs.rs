@@ -25,11 +25,28 @@ impl<'a> Runs<'a> {
         definition: impl Into<String>,
         input: &(impl Serialize + ?Sized),
     ) -> Request<RunStartResponse> {
+        self.started(RunStartRequest::new(definition), input)
+    }
+
+    /// Starts the run of a definition that has this key, once: a repeat returns that run. The
+    /// document of the definition has to say that it has keys. The key of the request
+    /// ([`Request::idempotency_key`]) is another one.
+    pub fn start_once(
+        &self,
+        definition: impl Into<String>,
+        input: &(impl Serialize + ?Sized),
+        key: impl Into<String>,
+    ) -> Request<RunStartResponse> {
+        self.started(RunStartRequest::new(definition).idempotency_key(key), input)
+    }
+
+    fn started(
+        &self,
+        request: RunStartRequest,
+        input: &(impl Serialize + ?Sized),
+    ) -> Request<RunStartResponse> {
         match Json::encode(input) {
-            Ok(input) => {
-                let request = RunStartRequest::new(definition).input(input);
-                self.client.call("RunStartRequest", &request)
-            }
+            Ok(input) => self.client.call("RunStartRequest", &request.input(input)),
             Err(failure) => Request::new(self.client.clone(), Err(failure)),
         }
     }

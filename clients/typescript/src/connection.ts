@@ -19,6 +19,7 @@ import {
 } from "./credentials.js";
 import { ATTRIBUTE, type CloudEvent, deserialize, envelop, serialize } from "./envelope.js";
 import { ClientClosedError, ConnectionLostError, errorOf, InterlockError } from "./errors.js";
+import { hasLoneSurrogate } from "./json.js";
 import { type Logger, stderrLogger } from "./logger.js";
 import type { Asker, RequestOptions } from "./requester.js";
 import { failureOf, lost, Stream } from "./stream.js";
@@ -342,7 +343,8 @@ export class Connection implements Asker {
     for (const [name, value] of Object.entries(this.options.metadata ?? {})) {
       metadata.set(name, value);
     }
-    const token = await this.tokens?.token();
+    // A token endpoint that hangs must not delay the end of a program.
+    const token = this.tokens && (await until(this.tokens.token(), this.closing.signal));
     if (token !== undefined) metadata.set("authorization", `Bearer ${token}`);
     return { metadata, token };
   }
@@ -376,6 +378,10 @@ export function attributesOf(
   token?: string,
 ): Record<string, string | undefined> {
   const { idempotencyKey, traceparent } = options;
+  if (idempotencyKey !== undefined && hasLoneSurrogate(idempotencyKey)) {
+    // It would be sent as U+FFFD, and be the same as other such keys.
+    throw new RangeError("the idempotency key has half of a surrogate pair, which is no character");
+  }
   return {
     [ATTRIBUTE.idempotencyKey]: idempotencyKey,
     ...(traceparent === undefined ? currentTrace() : { [ATTRIBUTE.traceparent]: traceparent }),

@@ -34,6 +34,9 @@ export interface ClientCredentialsOptions {
 
 const REFRESH_BEFORE_MS = 30_000;
 
+/** How long a token endpoint may take to answer. */
+const ANSWER_TIMEOUT_MS = 10_000;
+
 /** Of a token whose endpoint does not say how long it lives. */
 const LIFETIME_S = 300;
 
@@ -128,7 +131,7 @@ async function post(
   body: string,
   ca: string | Buffer | undefined,
 ): Promise<Answered> {
-  const signal = AbortSignal.timeout(REFRESH_BEFORE_MS);
+  const signal = AbortSignal.timeout(ANSWER_TIMEOUT_MS);
   if (ca === undefined || !url.startsWith("https:")) {
     const response = await fetch(url, { method: "POST", headers, body, signal });
     return { status: response.status, text: await response.text() };

@@ -49,7 +49,10 @@ const NO_MORE: RunHistoryEvent = { id: "", requestId: "", success: true };
 export class Runs {
   constructor(private readonly operations: Operations) {}
 
-  /** Starts a run of a definition. */
+  /**
+   * Starts a run of a definition. With an `idempotencyKey` the definition starts one run, whenever
+   * the start is repeated, if its document says that it has keys.
+   */
   async start(
     definition: string,
     input?: JsonInput,
@@ -57,7 +60,10 @@ export class Runs {
   ): Promise<RunStartResponse> {
     const { signal: _signal, traceparent: _traceparent, ...given } = options;
     const request = { ...given, definition, ...(input !== undefined && { input }) };
-    return await this.operations.runStart(request, options);
+    // As the key of the request it would be something else: a repeat has the same answer, not the
+    // same run, and another `waitMs` is a conflict.
+    const { idempotencyKey: _key, ...sent } = options;
+    return await this.operations.runStart(request, sent);
   }
 
   /** Reads a run. */

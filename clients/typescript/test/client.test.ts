@@ -146,6 +146,28 @@ describe("a client", () => {
     await assert.rejects(other, { code: "IDEMPOTENCY_CONFLICT" });
   });
 
+  it("starts a run with a key once, and reads it when it is started again", async () => {
+    await client.operations.runDefinitionCreate({
+      document: {
+        kind: "Workflow",
+        name: "once",
+        version: "1",
+        idempotency: "required",
+        start: { waitForSignal: { type: "go", timeoutMs: 60_000 } },
+      },
+    });
+    const started = await client.runs.start("once", { n: 1 }, { idempotencyKey: "k" });
+    const again = await client.runs.start("once", { n: 2 }, { idempotencyKey: "k", waitMs: 1 });
+    assert.deepEqual([again.runId, again.created], [started.runId, false]);
+  });
+
+  it("refuses a key that is no text", async () => {
+    await assert.rejects(
+      client.entity.create(MODEL, { sku: "A" }, { idempotencyKey: "\ud800" }),
+      RangeError,
+    );
+  });
+
   it("deletes an entity only in the version that is named", async () => {
     const first = await client.entity.create(MODEL, { sku: "bound", weight: 1 });
     const data = { sku: "bound", weight: 2 };

@@ -6,7 +6,13 @@ import { createServer as createHttpsServer } from "node:https";
 import { type AddressInfo, createServer } from "node:net";
 import { it } from "node:test";
 import { fileURLToPath } from "node:url";
-import { ConnectionLostError, clientCredentials, InvalidOptionsError } from "interlock-client";
+import {
+  ConnectionLostError,
+  clientCredentials,
+  InvalidOptionsError,
+  Member,
+  silentLogger,
+} from "interlock-client";
 
 /** Asks an endpoint that always says the same for a token. */
 async function askedOf(answer: string): Promise<string> {
@@ -105,4 +111,20 @@ it("an endpoint may have an authority of its own", async () => {
 
 it("a token that does not say how long it lives is used all the same", async () => {
   assert.equal(await askedOf(http("200 OK", '{"access_token": "a"}')), "a");
+});
+
+it("a member stops although its token does not come", async () => {
+  let ask: () => void = () => undefined;
+  const asked = new Promise<void>((resolve) => {
+    ask = resolve;
+  });
+  const token = (): Promise<string> => {
+    ask();
+    return new Promise(() => undefined);
+  };
+  const member = new Member("127.0.0.1:1", { token, logger: silentLogger });
+  const running = member.run();
+  await asked;
+  await member.stop();
+  await running;
 });

@@ -113,11 +113,11 @@ impl Activity {
 
     /// A request has ended, or counts no longer.
     fn ended(&self) {
-        if self.open.load(Ordering::Relaxed) == 1 {
-            let now = stamp(Instant::now());
-            self.idle_since.store(now, Ordering::Relaxed);
-        }
-        self.open.fetch_sub(1, Ordering::Relaxed);
+        // Of several that end at once, each may be the last. Who sees that none is open sees the
+        // time, too.
+        let now = stamp(Instant::now());
+        self.idle_since.store(now, Ordering::Relaxed);
+        self.open.fetch_sub(1, Ordering::Release);
     }
 
     /// Bytes have been received.
@@ -144,7 +144,7 @@ impl Activity {
     /// Since when the connection has been idle, and whether it has ever sent a request: one that
     /// has not is closed first.
     pub(super) fn idle(&self) -> Option<(bool, u64)> {
-        (self.open.load(Ordering::Relaxed) == 0).then(|| {
+        (self.open.load(Ordering::Acquire) == 0).then(|| {
             let has_asked = self.requests.load(Ordering::Relaxed) > 0;
             (has_asked, self.idle_since.load(Ordering::Relaxed))
         })
@@ -170,7 +170,7 @@ impl Activity {
     }
 
     pub(super) fn due(&self, times: &Times, now: Instant) -> Due {
-        if self.open.load(Ordering::Relaxed) > 0 {
+        if self.open.load(Ordering::Acquire) > 0 {
             return Due::Later;
         }
         let since = |stamp: &AtomicU64| match stamp.load(Ordering::Relaxed) {
@@ -189,7 +189,7 @@ impl Activity {
     /// When to check [`Self::due`] again: a head may begin meanwhile.
     pub(super) fn next_look(&self, times: &Times, now: Instant) -> Instant {
         let mut next = now + times.head.min(times.idle);
-        if self.open.load(Ordering::Relaxed) == 0 {
+        if self.open.load(Ordering::Acquire) == 0 {
             let idle_since = self.idle_since.load(Ordering::Relaxed);
             next = next.min(instant(idle_since) + times.idle);
             let head_since = self.head_since.load(Ordering::Relaxed);

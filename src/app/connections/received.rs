@@ -21,6 +21,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use super::Times;
 use crate::error::Failure;
 use crate::operation::Hold;
+use crate::shares::SMALL_BYTES;
 use crate::telemetry::measure::Closed;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -256,15 +257,12 @@ struct Messages {
 /// The highest ratio that the method of gzip reaches.
 const INFLATION_MAX: usize = 1_032;
 
-/// The size up to which an incomplete message is not counted; it is counted when it is complete.
-const SMALL: usize = 64 << 10;
-
 const HEAD: usize = 5;
 
 impl Messages {
-    /// The received bytes of a large incomplete message.
+    /// The received bytes of a large incomplete message; a small one is counted when it is complete.
     const fn incomplete(&self) -> usize {
-        if self.missing == 0 || self.length <= SMALL {
+        if self.missing == 0 || self.length <= SMALL_BYTES {
             0
         } else {
             self.length - self.missing

@@ -8,7 +8,7 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    net::{IpAddr, Ipv6Addr},
+    net::IpAddr,
     sync::Arc,
     time::Duration,
 };
@@ -19,16 +19,14 @@ use tokio::time::Instant;
 use tracing::warn;
 
 use super::activity::{Activity, Head, Order};
-use crate::telemetry::measure::{Closed, Port, connections};
-
-/// How often a reached limit is logged.
-const WARNING_INTERVAL: Duration = Duration::from_secs(10);
+use crate::auth::Peer;
+use crate::telemetry::{
+    LimitedLines,
+    measure::{Closed, Port, connections},
+};
 
 /// How often idle connections are searched for after none was found.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
-
-/// The bits of an IPv6 address that denote a network: one client has all addresses of one.
-const IPV6_NETWORK: u128 = !0 << 64;
 
 /// The limits of connections.
 #[derive(Debug, Clone, Copy)]
@@ -47,19 +45,20 @@ struct Shared {
     caps: Caps,
     /// A mutex, not a task: taken once when a connection begins and once when it ends.
     state: Mutex<State>,
+    /// Those about limits that are reached.
+    lines: LimitedLines,
 }
 
 #[derive(Debug, Default)]
 struct State {
     next: u64,
     all: Group,
-    addresses: HashMap<IpAddr, Group>,
-    warned: Option<Instant>,
+    peers: HashMap<Peer, Group>,
 }
 
 #[derive(Debug, Default)]
 struct Group {
-    members: IndexMap<u64, (IpAddr, Arc<Activity>)>,
+    members: IndexMap<u64, (Peer, Arc<Activity>)>,
     /// Connections that were idle at the last scan, and since when; the first is closed first.
     idle: VecDeque<(u64, (bool, u64))>,
     looked: Option<Instant>,
@@ -87,6 +86,7 @@ impl Registry {
         Self(Arc::new(Shared {
             caps,
             state: Mutex::default(),
+            lines: LimitedLines::default(),
         }))
     }
 
@@ -101,10 +101,10 @@ impl Registry {
         port: Port,
         head: Head,
     ) -> Option<ConnectionSlot> {
-        let peer = network(address);
+        let peer = Peer::of(address);
         let caps = self.0.caps;
         let mut state = self.lock();
-        let of_peer = state.addresses.get(&peer).map_or(0, Group::len);
+        let of_peer = state.peers.get(&peer).map_or(0, Group::len);
         let limit = if caps.per_address > 0 && of_peer >= caps.per_address {
             Some(Limit::PerAddress)
         } else {
@@ -112,14 +112,11 @@ impl Registry {
         };
         if let Some(limit) = limit {
             let made_room = state.make_room(limit, peer);
-            let warn = state.may_warn();
+            self.warn(limit, peer, made_room);
             if !made_room {
-                drop(state);
                 Closed::count(Closed::Refused);
-                self.warn(limit, peer, made_room, warn);
                 return None;
             }
-            self.warn(limit, peer, made_room, warn);
         }
         let activity = Activity::new(head);
         let id = state.add(peer, &activity);
@@ -141,10 +138,10 @@ impl Registry {
         }
     }
 
-    fn warn(&self, limit: Limit, peer: IpAddr, made_room: bool, is_due: bool) {
-        if !is_due {
+    fn warn(&self, limit: Limit, peer: Peer, made_room: bool) {
+        let Some(skipped) = self.0.lines.next() else {
             return;
-        }
+        };
         let outcome = if made_room {
             "those idle longest are closed to make room for new ones"
         } else {
@@ -154,11 +151,13 @@ impl Registry {
         match limit {
             Limit::Total => warn!(
                 limit = total,
+                skipped,
                 "the number of connections has reached INTERLOCK_CONNECTIONS_MAX or the process's file limit; {outcome}"
             ),
             Limit::PerAddress => warn!(
                 limit = per_address,
                 %peer,
+                skipped,
                 "one address has reached INTERLOCK_CONNECTIONS_PER_ADDRESS; of its connections, {outcome}"
             ),
         }
@@ -166,32 +165,32 @@ impl Registry {
 }
 
 impl State {
-    fn add(&mut self, peer: IpAddr, activity: &Arc<Activity>) -> u64 {
+    fn add(&mut self, peer: Peer, activity: &Arc<Activity>) -> u64 {
         let id = self.next;
         self.next += 1;
         let member = || (peer, Arc::clone(activity));
         self.all.members.insert(id, member());
-        let group = self.addresses.entry(peer).or_default();
+        let group = self.peers.entry(peer).or_default();
         group.members.insert(id, member());
         id
     }
 
     fn remove(&mut self, id: u64) -> Option<Arc<Activity>> {
         let (peer, activity) = self.all.members.swap_remove(&id)?;
-        if let Some(group) = self.addresses.get_mut(&peer) {
+        if let Some(group) = self.peers.get_mut(&peer) {
             group.members.swap_remove(&id);
             if group.members.is_empty() {
-                self.addresses.remove(&peer);
+                self.peers.remove(&peer);
             }
         }
         Some(activity)
     }
 
     /// Closes the connection that has been idle longest; false if none is idle.
-    fn make_room(&mut self, limit: Limit, peer: IpAddr) -> bool {
+    fn make_room(&mut self, limit: Limit, peer: Peer) -> bool {
         let group = match limit {
             Limit::Total => Some(&mut self.all),
-            Limit::PerAddress => self.addresses.get_mut(&peer),
+            Limit::PerAddress => self.peers.get_mut(&peer),
         };
         let Some(id) = group.and_then(Group::longest_idle) else {
             return false;
@@ -201,17 +200,6 @@ impl State {
             Closed::count(Closed::Displaced);
         }
         true
-    }
-
-    fn may_warn(&mut self) -> bool {
-        let now = Instant::now();
-        let is_due = self
-            .warned
-            .is_none_or(|warned| now.duration_since(warned) >= WARNING_INTERVAL);
-        if is_due {
-            self.warned = Some(now);
-        }
-        is_due
     }
 }
 
@@ -278,14 +266,6 @@ impl Drop for ConnectionSlot {
     }
 }
 
-/// The address to count: for IPv6, its network.
-fn network(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & IPV6_NETWORK).into(),
-        address @ IpAddr::V4(_) => address,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -337,15 +317,6 @@ mod tests {
         assert!(is_displaced(&first) && !is_displaced(&far) && !is_displaced(&second));
         drop((far, first, second, third));
         let state = registry.lock();
-        assert!(state.all.members.is_empty() && state.addresses.is_empty());
-    }
-
-    #[test]
-    fn a_network_of_ipv6_is_one_address() {
-        let parse = |text: &str| network(text.parse().expect("an address"));
-        assert_eq!(parse("2001:db8::1"), parse("2001:db8::ffff:0:1"));
-        assert_ne!(parse("2001:db8::1"), parse("2001:db8:0:1::1"));
-        assert_eq!(parse("::ffff:10.0.0.1"), NEAR);
-        assert_ne!(parse("10.0.0.1"), parse("10.0.0.2"));
+        assert!(state.all.members.is_empty() && state.peers.is_empty());
     }
 }

@@ -20,6 +20,7 @@ use super::{
     fetch::Fetcher,
     provider::Held,
 };
+use crate::backoff::nth;
 use crate::id::{ProviderId, Tenant};
 
 /// How long keys are not fetched again without a reason.
@@ -146,8 +147,7 @@ impl Ration {
 
 /// The delay after that many failures in a row.
 fn again_after(failures: u32) -> Duration {
-    let doubled = 2_u32.saturating_pow(failures.saturating_sub(1));
-    AGAIN_AFTER.saturating_mul(doubled).min(FRESH_FOR)
+    nth(AGAIN_AFTER, FRESH_FOR, failures)
 }
 
 impl Keeper {

@@ -28,6 +28,11 @@ pub(in crate::cli) enum Error {
     BadName(PathBuf, #[source] PathError),
     #[error("{} is a link; files are not copied through links", .0.display())]
     Link(PathBuf),
+    #[error(
+        "{} has files of the namespace {namespace}; name that one with -n, or use another folder",
+        .root.display()
+    )]
+    OtherNamespace { root: PathBuf, namespace: String },
     #[error("{0} not copied, see above")]
     Refused(usize),
 }
@@ -49,10 +54,27 @@ struct Note {
     sha256: String,
 }
 
+/// What is known of the files that were copied.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Notes {
+    /// Whose files they are; none in notes of an earlier version.
+    namespace: Option<String>,
+    /// By path.
+    #[serde(flatten)]
+    files: BTreeMap<String, Note>,
+}
+
 #[derive(Debug)]
 pub(super) struct Folder {
     root: PathBuf,
-    notes: BTreeMap<String, Note>,
+    notes: Notes,
+}
+
+/// What a file of the folder has.
+#[derive(Debug)]
+pub(super) struct Content {
+    pub(super) json: Box<RawValue>,
+    sha256: String,
 }
 
 /// Whether a path is that of the notes.
@@ -70,26 +92,35 @@ impl Error {
 
 impl Folder {
     /// Opens a folder, which is made if it is not there.
-    pub(super) fn make(root: PathBuf) -> Result<Self, Error> {
+    pub(super) fn make(root: PathBuf, namespace: &str) -> Result<Self, Error> {
         fs::create_dir_all(&root).map_err(unusable(&root))?;
-        Self::open(root)
+        Self::open(root, namespace)
     }
 
-    /// Opens a folder that is there.
-    pub(super) fn open(root: PathBuf) -> Result<Self, Error> {
+    /// Opens a folder that is there, for files of that namespace.
+    pub(super) fn open(root: PathBuf, namespace: &str) -> Result<Self, Error> {
         fs::read_dir(&root).map_err(unusable(&root))?;
         let notes = root.join(NOTES);
-        let notes = match fs::read(&notes) {
+        let mut notes: Notes = match fs::read(&notes) {
             Ok(text) => serde_json::from_slice(&text).map_err(|_| Error::Notes(notes))?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => BTreeMap::new(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Notes::default(),
             Err(error) => return Err(Error::Unusable(notes, error)),
         };
+        match &notes.namespace {
+            // What was copied from there would be removed, since it is not in this one.
+            Some(other) if other != namespace => {
+                let namespace = other.clone();
+                return Err(Error::OtherNamespace { root, namespace });
+            }
+            Some(_) => {}
+            None => notes.namespace = Some(namespace.to_owned()),
+        }
         Ok(Self { root, notes })
     }
 
     /// The version of a file that was copied.
     pub(super) fn version(&self, path: &str) -> Option<&String> {
-        self.notes.get(path).map(|note| &note.version)
+        self.notes.files.get(path).map(|note| &note.version)
     }
 
     pub(super) fn local(&self, path: &str) -> Result<Local, Error> {
@@ -97,7 +128,7 @@ impl Folder {
         Ok(match fs::read(&place) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Local::Gone,
             Err(error) => return Err(Error::Unusable(place, error)),
-            Ok(bytes) => match self.notes.get(path) {
+            Ok(bytes) => match self.notes.files.get(path) {
                 Some(note) if note.sha256 == sum(&bytes) => Local::Same,
                 Some(_) | None => Local::Edited,
             },
@@ -115,21 +146,26 @@ impl Folder {
         if let Some(parent) = place.parent() {
             fs::create_dir_all(parent).map_err(unusable(parent))?;
         }
-        replace(&place, &format!("{content}\n"))?;
-        self.note(path, version)
-    }
-
-    /// Remembers which version the folder has now.
-    pub(super) fn note(&mut self, path: &str, version: String) -> Result<(), Error> {
-        let place = self.place(path)?;
-        let bytes = fs::read(&place).map_err(unusable(&place))?;
-        let sha256 = sum(&bytes);
-        self.notes.insert(path.to_owned(), Note { version, sha256 });
+        let content = format!("{content}\n");
+        replace(&place, &content)?;
+        let sha256 = sum(content.as_bytes());
+        self.insert(path, Note { version, sha256 });
         Ok(())
     }
 
+    /// Remembers which version has a content that was pushed. The file may have another one by
+    /// now.
+    pub(super) fn note(&mut self, path: &str, version: String, pushed: Content) {
+        let sha256 = pushed.sha256;
+        self.insert(path, Note { version, sha256 });
+    }
+
+    fn insert(&mut self, path: &str, note: Note) {
+        self.notes.files.insert(path.to_owned(), note);
+    }
+
     pub(super) fn forget(&mut self, path: &str) {
-        self.notes.remove(path);
+        self.notes.files.remove(path);
     }
 
     /// Removes a file that was deleted on the server.
@@ -148,14 +184,15 @@ impl Folder {
     /// The files that were copied and are not among these.
     pub(super) fn missing_from(&self, there: &[String]) -> Vec<String> {
         let there: BTreeSet<_> = there.iter().collect();
-        let copied = self.notes.keys().filter(|path| !there.contains(path));
+        let copied = self.notes.files.keys();
+        let copied = copied.filter(|path| !there.contains(path));
         copied.cloned().collect()
     }
 
     /// The files of the folder that are not as they were copied, by path.
     pub(super) fn edited(&self) -> Result<Vec<String>, Error> {
         let mut found = Vec::new();
-        walk(&self.root, "", &mut found)?;
+        self.walk(&self.root, "", &mut found)?;
         found.sort_unstable();
         let mut edited = Vec::new();
         for path in found {
@@ -169,7 +206,7 @@ impl Folder {
     /// The files that were copied and are not in the folder any more, with their versions.
     pub(super) fn gone(&self) -> Result<Vec<(String, String)>, Error> {
         let mut gone = Vec::new();
-        for (path, note) in &self.notes {
+        for (path, note) in &self.notes.files {
             if self.local(path)? == Local::Gone {
                 gone.push((path.clone(), note.version.clone()));
             }
@@ -178,10 +215,12 @@ impl Folder {
     }
 
     /// The content of a file.
-    pub(super) fn content(&self, path: &str) -> Result<Box<RawValue>, Error> {
+    pub(super) fn content(&self, path: &str) -> Result<Content, Error> {
         let place = self.place(path)?;
         let text = fs::read(&place).map_err(unusable(&place))?;
-        serde_json::from_slice(&text).map_err(|error| Error::NotJson(place, error))
+        let sha256 = sum(&text);
+        let json = serde_json::from_slice(&text).map_err(|error| Error::NotJson(place, error))?;
+        Ok(Content { json, sha256 })
     }
 
     /// Writes down what was copied.
@@ -203,29 +242,40 @@ impl Folder {
         }
         Ok(place)
     }
-}
 
-/// The files below a folder, by path.
-fn walk(folder: &Path, below: &str, found: &mut Vec<String>) -> Result<(), Error> {
-    for entry in fs::read_dir(folder).map_err(unusable(folder))? {
-        let entry = entry.map_err(unusable(folder))?;
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        let path = format!("{below}/{name}");
-        if below.is_empty() && name == NOTES {
-            continue;
+    /// The files below a folder, by path.
+    fn walk(&self, folder: &Path, below: &str, found: &mut Vec<String>) -> Result<(), Error> {
+        for entry in fs::read_dir(folder).map_err(unusable(folder))? {
+            let entry = entry.map_err(unusable(folder))?;
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            let path = format!("{below}/{name}");
+            if (below.is_empty() && name == NOTES) || self.is_of_others(&name, &path) {
+                continue;
+            }
+            let kind = entry.file_type().map_err(unusable(&entry.path()))?;
+            if kind.is_dir() {
+                self.walk(&entry.path(), &path, found)?;
+            } else if kind.is_file() {
+                FilePath::parse(&path).map_err(|error| Error::BadName(entry.path(), error))?;
+                found.push(path);
+            } else {
+                return Err(Error::Link(entry.path()));
+            }
         }
-        let kind = entry.file_type().map_err(unusable(&entry.path()))?;
-        if kind.is_dir() {
-            walk(&entry.path(), &path, found)?;
-        } else if kind.is_file() {
-            FilePath::parse(&path).map_err(|error| Error::BadName(entry.path(), error))?;
-            found.push(path);
-        } else {
-            return Err(Error::Link(entry.path()));
+        Ok(())
+    }
+
+    /// Whether something belongs to editors and other programs by its name. What was pulled does
+    /// not, whatever its name is.
+    fn is_of_others(&self, name: &str, path: &str) -> bool {
+        let is_by_name = name.starts_with(['.', '#']) || name.ends_with('~');
+        is_by_name && {
+            let pulled = self.notes.files.keys();
+            let mut rest = pulled.filter_map(|known| known.strip_prefix(path));
+            !rest.any(|rest| rest.is_empty() || rest.starts_with('/'))
         }
     }
-    Ok(())
 }
 
 fn unusable(place: &Path) -> impl Fn(io::Error) -> Error {
@@ -243,4 +293,24 @@ fn replace(place: &Path, text: &str) -> Result<(), Error> {
     let beside = PathBuf::from(beside);
     fs::write(&beside, text).map_err(unusable(&beside))?;
     fs::rename(&beside, place).map_err(unusable(place))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_saved_while_a_file_is_pushed_is_an_edit() {
+        let root = tempfile::tempdir().expect("a folder");
+        let mut folder = Folder::open(root.path().to_owned(), "default").expect("opens");
+        let place = root.path().join("a.json");
+        fs::write(&place, "2").expect("writes");
+        let pushed = folder.content("/a.json").expect("JSON");
+        assert_eq!(pushed.json.get(), "2");
+        fs::write(&place, "3").expect("writes");
+        folder.note("/a.json", "v2".to_owned(), pushed);
+        assert_eq!(folder.edited().expect("readable"), ["/a.json"]);
+        fs::write(&place, "2").expect("writes");
+        assert_eq!(folder.local("/a.json").expect("readable"), Local::Same);
+    }
 }

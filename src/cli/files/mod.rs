@@ -37,7 +37,7 @@ Example:
   interlock files pull ./states
 
 The versions are kept in DIR/.interlock-files.json. A file that was edited in the folder and not
-pushed is left as it is and reported; the exit code is 1.")]
+pushed is left as it is and reported; the exit code is 1. A folder has the files of one namespace.")]
     Pull {
         dir: PathBuf,
         #[command(flatten)]
@@ -49,7 +49,8 @@ Example:
   interlock files push ./states
 
 A file that was changed on the server after it was pulled is not overwritten but reported; the exit
-code is 1. Pull into another folder to compare.")]
+code is 1. Pull into another folder to compare. What belongs to editors (names that begin with a dot
+or #, or end with ~) is left out, unless it was pulled.")]
     Push {
         dir: PathBuf,
         /// Also delete files that were pulled and are not in the folder any more.
@@ -93,6 +94,9 @@ pub(super) fn run(command: &Command) -> ExitCode {
     }
 }
 
+/// Why a file is not pulled that was edited.
+const EDITED: &str = "was edited in the folder; push it, or move it away";
+
 /// The files of the namespace, by path.
 async fn files(service: &Service<'_>, prefix: &str) -> Result<Vec<Box<RawValue>>, Error> {
     let request = |object| service.in_namespace(object).text("prefix", prefix);
@@ -117,7 +121,7 @@ async fn list(service: Service<'_>, prefix: &str) -> Result<(), Error> {
 }
 
 async fn pull(service: Service<'_>, dir: PathBuf) -> Result<(), Error> {
-    let mut folder = Folder::make(dir)?;
+    let mut folder = Folder::make(dir, service.namespace())?;
     let mut there = Vec::new();
     let (mut copied, mut refused) = (0_usize, 0_usize);
     for item in files(&service, "/").await? {
@@ -128,7 +132,7 @@ async fn pull(service: Service<'_>, dir: PathBuf) -> Result<(), Error> {
             _ if folder::is_reserved(&path) => Some("is reserved for the notes of this command"),
             Ok(Local::Same) if folder.version(&path) == Some(&listed.version) => continue,
             Ok(Local::Same | Local::Gone) => None,
-            Ok(Local::Edited) => Some("was edited in the folder; push it, or move it away"),
+            Ok(Local::Edited) => Some(EDITED),
             Err(error) if error.is_of_kinds() => {
                 Some("needs a folder where there is a file; rename one of them")
             }
@@ -147,6 +151,12 @@ async fn pull(service: Service<'_>, dir: PathBuf) -> Result<(), Error> {
             Err(error) => return Err(error),
         };
         let shown: Shown<'_> = client::read(&answer)?;
+        // It may have been saved meanwhile.
+        if folder.local(&path)? == Local::Edited {
+            eprintln!("refused: {path} {EDITED}");
+            refused += 1;
+            continue;
+        }
         folder.write(&path, shown.content.get(), shown.version)?;
         show!("pulled {path}");
         copied += 1;
@@ -165,7 +175,7 @@ async fn pull(service: Service<'_>, dir: PathBuf) -> Result<(), Error> {
 }
 
 async fn push(service: Service<'_>, dir: PathBuf, delete: bool) -> Result<(), Error> {
-    let mut folder = Folder::open(dir)?;
+    let mut folder = Folder::open(dir, service.namespace())?;
     let pushed = push_all(&service, &mut folder, delete).await;
     // What was pushed is remembered even if the rest could not be.
     folder.save()?;
@@ -184,12 +194,13 @@ async fn push_all(
         let base = folder.version(&path).cloned().unwrap_or_default();
         let request = |object| {
             let object = service.in_namespace(object).text("path", &path);
-            object.raw("content", content.get()).text("ifMatch", &base)
+            let object = object.raw("content", content.json.get());
+            object.text("ifMatch", &base)
         };
         match service.ask("FilePut", request).await {
             Ok(answer) => {
                 let written: Written = client::read(&answer)?;
-                folder.note(&path, written.version)?;
+                folder.note(&path, written.version, content);
                 show!("pushed {path}");
                 copied += 1;
             }

@@ -245,7 +245,11 @@ async fn touch(service: Service<'_>, given: &OfTask) -> Result<(), Error> {
     struct Touched {
         until: String,
     }
-    let request = |object: Object| object.text("taskId", &given.task);
+    // Since it says for how long, this extends what the delivery may take, too.
+    let request = |object: Object| {
+        let object = object.text("taskId", &given.task);
+        maybe_number(object, "extendMs", Some(30_000))
+    };
     let answer = service.ask("TaskTouch", request).await?;
     let Touched { until } = client::read(&answer)?;
     if service.is_json() {

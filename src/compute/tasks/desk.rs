@@ -44,7 +44,7 @@ pub(super) enum Job {
         tenant: Tenant,
         task: Arc<str>,
         end: End,
-        /// Who asked for it; else it is repeated until it succeeds.
+        /// The caller that asked for it; without one it is repeated until it succeeds.
         asked: Option<oneshot::Sender<Result<Reported, Failure>>>,
     },
     /// Store what a task has used up.
@@ -81,7 +81,7 @@ impl Job {
         } = self
         {
             let message = "the server is stopping, and nothing was recorded; repeat the request";
-            // Who asked may be gone.
+            // The caller may be gone.
             let _ = asked.send(Err(Failure::new(Code::StorageUnavailable, message)));
         }
     }

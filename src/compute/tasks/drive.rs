@@ -146,7 +146,7 @@ pub(super) async fn run(
             }
         }
     }
-    // Who reports from here on is refused.
+    // Reports from here on are refused.
     jobs.close();
     let finished = timeout(LAST, lines.finish(&mut jobs)).await;
     if finished.is_err() {
@@ -184,7 +184,7 @@ async fn perform(channels: Channels, ends: Arc<dyn Ends>, job: Job) {
             }
             let reported = ended(&*ends, &tenant, &task, end).await;
             channels.settled(&tenant, &task, reported.as_ref().ok().copied());
-            // Who asked may be gone.
+            // The caller may be gone.
             let _ = asked.send(reported);
         }
         Job::Report {

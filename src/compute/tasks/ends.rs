@@ -14,6 +14,7 @@ use super::{
     used::is_to_be_delivered,
     worker::{Channel, Sent, Worker},
 };
+use crate::backoff::nth;
 use crate::clock::Timestamp;
 use crate::id::CallId;
 use crate::program::Answer;
@@ -21,10 +22,13 @@ use crate::program::Answer;
 /// How often a task is delivered again because of conflicts.
 const CONFLICTS_MAX: u32 = 10;
 
-/// The pause before a task is delivered again whose writes were lost, and how often it is doubled:
-/// the storage may not take them then either.
+/// The pause before a task is delivered again whose writes were lost, and the longest: the storage
+/// may not take them then either.
 const LOST_PAUSE: Duration = Duration::from_secs(1);
-const LOST_DOUBLINGS: u32 = 5;
+const LOST_PAUSE_MAX: Duration = Duration::from_secs(32);
+
+/// How long a touch extends that does not say it.
+pub(super) const TOUCH: Duration = Duration::from_secs(30);
 
 /// The code of a task that no member or worker can do.
 pub const NO_MEMBER: &str = "NO_COMPUTE_MEMBER_FOR_TAG";
@@ -145,11 +149,8 @@ impl Pool {
     /// Delivers a task again after its pause.
     fn pause(&mut self, desk: &mut Desk, id: &Arc<str>, counted: u32) {
         let spec = self.tasks.get(id).and_then(|held| held.spec.as_ref());
-        let delay = spec.map_or(Duration::ZERO, |spec| {
-            let times = 1_u32.checked_shl(counted.saturating_sub(1));
-            spec.retry_delay.saturating_mul(times.unwrap_or(u32::MAX))
-        });
-        self.pause_for(desk, id, delay.min(YEAR));
+        let delay = spec.map_or(Duration::ZERO, |spec| nth(spec.retry_delay, YEAR, counted));
+        self.pause_for(desk, id, delay);
     }
 
     fn pause_for(&mut self, desk: &mut Desk, id: &Arc<str>, delay: Duration) {
@@ -186,8 +187,14 @@ impl Pool {
                 self.lost(desk, id);
             }
             Phase::Out(out) => {
+                // A late answer to a call of a saga counts; nothing waits for another any more.
+                let is_over = held.kind != TaskKind::Connector;
                 self.take_back(id);
                 self.unanswered(desk, id, out);
+                if is_over {
+                    // Before the next task, which needs the place that this frees.
+                    self.cancel_delivery(id, out, "its time is over");
+                }
                 self.report(desk, id, Answer::Deadline, false);
                 self.refill(desk, out.worker);
             }
@@ -398,7 +405,7 @@ impl Pool {
             (Some(Reported::Lost), _) => {
                 held.conflicts += 1;
                 held.lost += 1;
-                let doubled = LOST_PAUSE * (1 << (held.lost - 1).min(LOST_DOUBLINGS));
+                let doubled = nth(LOST_PAUSE, LOST_PAUSE_MAX, held.lost);
                 self.take_back(id);
                 self.pause_for(desk, id, doubled);
             }
@@ -416,7 +423,7 @@ impl Pool {
                     && let Some(Worker {
                         channel: Channel::Stream(stream),
                         ..
-                    }) = self.workers.get_mut(&worker)
+                    }) = self.workers.get_mut(worker)
                 {
                     stream.calls.remove(&call);
                 }
@@ -433,16 +440,20 @@ impl Pool {
         }
     }
 
-    /// Extends the lease or the deadline of a task; until when.
+    /// Extends the lease or the deadline of a task; until when. A lease is extended within the
+    /// deadline, unless the touch says for how long.
     pub(super) fn touch(
         &mut self,
         desk: &mut Desk,
         task: &str,
         worker: Option<&str>,
-        extend: Duration,
+        extend: Option<Duration>,
         progress: Option<Arc<str>>,
     ) -> Result<Timestamp, NotYours> {
         let id = self.check_lease(task, worker)?;
+        // A worker whose program hangs may touch for ever.
+        let is_asked = extend.is_some();
+        let extend = extend.unwrap_or(TOUCH);
         let until = desk.clock.now().after(extend);
         let at = Instant::now() + extend;
         let Some(held) = self.tasks.get_mut(&id) else {
@@ -457,12 +468,14 @@ impl Pool {
         };
         // A touch never takes time away.
         let limit = &mut out.limit;
+        if is_asked || limit.lease.is_none() {
+            limit.deadline = limit.deadline.max(at);
+            limit.ends = limit.ends.max(until);
+        }
         if let Some(lease) = limit.lease {
             limit.lease = Some(lease.max(at));
         }
-        limit.deadline = limit.deadline.max(at);
-        limit.until = limit.until.max(until);
-        limit.ends = limit.ends.max(until);
+        limit.until = limit.until.max(until.min(limit.ends));
         let (first, until) = (limit.first(), limit.until);
         if progress.is_some() {
             held.progress = progress;

@@ -9,6 +9,7 @@ use std::{
 use super::spec::{Dispatch, Labels, TaskKind, TaskSpec};
 use crate::dispatch::Tags;
 use crate::entity::Position;
+use crate::id::DEFAULT_NAMESPACE;
 
 /// What a taker is looked up by.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -167,9 +168,6 @@ pub(super) struct Offer<'a> {
 }
 
 type Group = BTreeMap<(Tags, Labels), Lane>;
-
-/// The namespace of those that announce none.
-pub(super) const DEFAULT_NAMESPACE: &str = "default";
 
 impl Offer<'_> {
     pub(super) fn fits(&self, required: &Requirement) -> bool {

@@ -10,12 +10,11 @@ use super::{
     Channels, TaskSpec, TaskView,
     desk::Desk,
     held::{Held, Out, Phase},
-    lanes::DEFAULT_NAMESPACE,
     pool::Pool,
     worker::{Announced, Channel, Leased, Limit, Worker},
 };
 use crate::clock::Timestamp;
-use crate::id::Tenant;
+use crate::id::{DEFAULT_NAMESPACE, Tenant};
 
 /// How many tasks a worker may have that is known by its leases only; it gets no more anyway.
 const CONCURRENCY: u32 = 0;
@@ -108,7 +107,7 @@ impl Pool {
             Some(number) => number,
             None => self.add_unknown(desk, lease, now),
         };
-        let Some(worker) = self.workers.get_mut(&number).filter(|one| !one.is_member()) else {
+        let Some(worker) = self.workers.get_mut(number).filter(|one| !one.is_member()) else {
             return self.accept(desk, spec);
         };
         let at = |micros: i64| Instant::now() + Timestamp::from_micros(micros).since(now);

@@ -90,7 +90,7 @@ impl TaskMembership {
     /// No more tasks are sent.
     pub fn drain(&self) {
         self.channels.with(&self.tenant, |pool, _| {
-            if let Some(worker) = pool.workers.get_mut(&self.number) {
+            if let Some(worker) = pool.workers.get_mut(self.number) {
                 worker.draining = true;
             }
         });
@@ -109,7 +109,7 @@ impl TaskMembership {
             }
             let late =
                 pool.workers
-                    .get_mut(&self.number)
+                    .get_mut(self.number)
                     .and_then(|worker| match &mut worker.channel {
                         Channel::Stream(stream) => stream.late(call),
                         Channel::Pull(_) => None,

@@ -24,6 +24,7 @@ mod tests;
 mod untaken;
 mod used;
 mod worker;
+mod workers;
 
 use std::{
     collections::HashMap,
@@ -70,7 +71,7 @@ impl Settings {
     pub const WAITING_BYTES: usize = 16 << 20;
 }
 
-/// Who does tasks, and the tasks that are not over. Cheap to clone.
+/// Members and workers, and the tasks that are not over. Cheap to clone.
 ///
 /// One lock, not a task: it is held for look-ups, and what it protects belongs together.
 #[derive(Clone)]

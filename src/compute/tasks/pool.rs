@@ -11,9 +11,10 @@ use tokio::{sync::oneshot, time::Instant};
 use super::{
     desk::{Desk, Job},
     held::{Accepted, Held, Out, Phase, TaskView},
-    lanes::{Actions, DEFAULT_NAMESPACE, Lanes, Offer},
+    lanes::{Actions, Lanes, Offer},
     spec::{TaskKind, TaskSpec},
     worker::{Channel, Delivery, Leased, Limit, Parked, Sent, Worker},
+    workers::Workers,
 };
 use crate::clock::Timestamp;
 use crate::error::Failure;
@@ -28,7 +29,7 @@ pub(super) const YEAR: Duration = Duration::from_hours(24 * 365);
 #[derive(Debug, Default)]
 pub(super) struct Pool {
     tenant: Option<Tenant>,
-    pub(super) workers: HashMap<u64, Worker>,
+    pub(super) workers: Workers,
     /// Members, and workers with requests that wait.
     takers: BTreeSet<u64>,
     pub(super) tasks: HashMap<Arc<str>, Held>,
@@ -146,7 +147,7 @@ impl Pool {
     /// Gives a task to a worker; false if the worker is gone.
     fn deliver(&mut self, desk: &mut Desk, id: &Arc<str>, number: u64) -> bool {
         let turn = desk.number();
-        let Some(worker) = self.workers.get_mut(&number) else {
+        let Some(worker) = self.workers.get_mut(number) else {
             return false;
         };
         let Some(held) = self.tasks.get_mut(id) else {
@@ -290,7 +291,7 @@ impl Pool {
     /// Gives a worker that has room what waits for it.
     pub(super) fn refill(&mut self, desk: &mut Desk, number: u64) {
         if self.is_done_with(number) {
-            self.workers.remove(&number);
+            self.workers.remove(number);
             return;
         }
         let mut loading = 0;
@@ -362,7 +363,7 @@ impl Pool {
             (Some(_), Err(_)) => self.set_timer(desk, id, Some(Instant::now() + LOAD_AGAIN)),
             (None, _) => {}
         }
-        // Who would have got it has room for another.
+        // The worker that would have got it has room for another.
         for taker in self.takers.iter().copied().collect::<Vec<_>>() {
             self.refill(desk, taker);
         }
@@ -399,7 +400,7 @@ impl Pool {
             if let Some(Worker {
                 channel: Channel::Pull(waiting),
                 ..
-            }) = self.workers.get_mut(&number)
+            }) = self.workers.get_mut(number)
             {
                 waiting.push_front(parked);
             }
@@ -434,7 +435,7 @@ impl Pool {
     /// Takes a delivery back from its worker; the one that it was.
     pub(super) fn take_back(&mut self, id: &Arc<str>) -> Option<Out> {
         let out = self.out(id)?;
-        if let Some(worker) = self.workers.get_mut(&out.worker) {
+        if let Some(worker) = self.workers.get_mut(out.worker) {
             worker.end(id);
         }
         Some(out)
@@ -443,7 +444,7 @@ impl Pool {
     /// Remembers that a delivery to a member ended without an answer.
     pub(super) fn unanswered(&mut self, desk: &Desk, id: &Arc<str>, out: Out) {
         let attempt = self.tasks.get(id).map_or(0, |held| held.attempt);
-        if let (Some(call), Some(worker)) = (out.call, self.workers.get_mut(&out.worker))
+        if let (Some(call), Some(worker)) = (out.call, self.workers.get_mut(out.worker))
             && let Channel::Stream(stream) = &mut worker.channel
             && let Some(forgotten) = stream.end(call, id, attempt)
             && !self.tasks.contains_key(&forgotten)
@@ -470,14 +471,14 @@ impl Pool {
     /// Removes a worker; what it had is lost.
     pub(super) fn leave(&mut self, desk: &mut Desk, number: u64) {
         self.takers.remove(&number);
-        let Some(worker) = self.workers.get_mut(&number) else {
+        let Some(worker) = self.workers.get_mut(number) else {
             return;
         };
         // Nothing is sent to it any more.
         worker.draining = true;
         if desk.stop.is_cancelled() {
-            // Who continues its runs sends what it had again.
-            self.workers.remove(&number);
+            // The node that takes its runs over sends what it had again.
+            self.workers.remove(number);
             self.accepted.leave(number);
             return;
         }
@@ -491,7 +492,7 @@ impl Pool {
         if let Some(Worker {
             channel: Channel::Stream(stream),
             ..
-        }) = self.workers.remove(&number)
+        }) = self.workers.remove(number)
         {
             let tasks = stream.unanswered();
             for task in tasks.filter(|task| !self.tasks.contains_key(*task)) {
@@ -501,7 +502,7 @@ impl Pool {
         self.accepted.leave(number);
     }
 
-    /// The worker of that id in a namespace; a member has its namespace, or the usual one.
+    /// The worker of that id in a namespace, else a member of that id.
     pub(super) fn find(&self, namespace: &str, id: &str) -> Option<u64> {
         let found = self.find_any(namespace, id)?;
         let worker = self.workers.get(&found)?;
@@ -510,13 +511,7 @@ impl Pool {
 
     /// The worker of that id in a namespace, even if it is only known by a lease.
     pub(super) fn find_any(&self, namespace: &str, id: &str) -> Option<u64> {
-        let is_it = |worker: &Worker| {
-            let own = worker.namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE);
-            // The id of a member is its own in every namespace.
-            *worker.id == *id && (own == namespace || worker.is_member())
-        };
-        let found = self.workers.iter().find(|(_, worker)| is_it(worker));
-        found.map(|(number, _)| *number)
+        self.workers.find(namespace, id)
     }
 
     /// Gives back tasks that were handed out and not received.
@@ -535,7 +530,7 @@ impl Pool {
 
     /// The task of a delivery to a member, which is answered with this.
     pub(super) fn answers(&mut self, number: u64, call: CallId) -> Option<Arc<str>> {
-        let worker = self.workers.get_mut(&number)?;
+        let worker = self.workers.get_mut(number)?;
         let Channel::Stream(stream) = &mut worker.channel else {
             return None;
         };
@@ -545,7 +540,7 @@ impl Pool {
     /// Notes that a worker lives, which names itself and has the task.
     pub(super) fn saw(&mut self, desk: &Desk, task: &str, id: Option<&str>) {
         let out = self.tasks.get(task).and_then(Held::out);
-        if let Some(worker) = out.and_then(|out| self.workers.get_mut(&out.worker))
+        if let Some(worker) = out.and_then(|out| self.workers.get_mut(out.worker))
             && id == Some(&*worker.id)
         {
             worker.seen = desk.clock.now();

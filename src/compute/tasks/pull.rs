@@ -15,8 +15,9 @@ use super::{
     Channels,
     answer::{Answered, Verdict},
     drive::count,
+    ends::TOUCH,
     held::{Ending, NotYours},
-    lanes::{Actions, DEFAULT_NAMESPACE},
+    lanes::Actions,
     pool::Pool,
     spec::{Adopted, End, Labels, Reported, Standing, TaskKind},
     worker::{Announced, Channel, Leased, Parked, Worker},
@@ -24,7 +25,7 @@ use super::{
 use crate::clock::Timestamp;
 use crate::dispatch::Tags;
 use crate::error::{Code, Failure};
-use crate::id::Tenant;
+use crate::id::{DEFAULT_NAMESPACE, Tenant};
 
 /// How many tasks a worker has at a time that announces no number.
 const CONCURRENCY: u32 = 10;
@@ -134,7 +135,7 @@ impl Channels {
                 pool.join(desk, worker);
                 return Ok(());
             };
-            let Some(old) = pool.workers.get_mut(&number) else {
+            let Some(old) = pool.workers.get_mut(number) else {
                 return Err(Refused::NoWorker);
             };
             if old.is_member() {
@@ -265,7 +266,7 @@ impl Channels {
             let worker = pool.find(namespace, id).ok_or(Refused::NoWorker)?;
             let number = desk.number();
             let now = desk.clock.now();
-            let seen = pool.workers.get_mut(&worker).ok_or(Refused::NoWorker)?;
+            let seen = pool.workers.get_mut(worker).ok_or(Refused::NoWorker)?;
             if seen.is_member() {
                 return Err(Refused::IsMember);
             }
@@ -418,13 +419,13 @@ impl Channels {
         Ok(Reported::Conflict)
     }
 
-    /// Extends the lease or the deadline of a task; until when.
+    /// Extends the lease or the deadline of a task, for as long as is asked or usual; until when.
     pub async fn touch(
         &self,
         tenant: &Tenant,
         task: &str,
         worker: Option<&str>,
-        extend: Duration,
+        extend: Option<Duration>,
         progress: Option<Arc<str>>,
     ) -> Result<Timestamp, Refused> {
         let touch = || {
@@ -445,7 +446,10 @@ impl Channels {
             let Some(ends) = self.ends() else {
                 return Err(Refused::NoTask);
             };
-            let asked = || self.lock().desk.clock.now().after(extend);
+            let asked = || {
+                let extend = extend.unwrap_or(TOUCH);
+                self.lock().desk.clock.now().after(extend)
+            };
             match ends.standing(tenant, task).await.map_err(Refused::Failed)? {
                 // It has no lease; what limits it is the step, whose limit does not move.
                 Standing::Accepted { until } => {
@@ -480,7 +484,7 @@ fn make_room(pool: &mut Pool, now: Timestamp) -> Result<(), Refused> {
     if pool.workers.len() < WORKERS_MAX || count(pool) < WORKERS_MAX {
         return Ok(());
     }
-    pool.workers.retain(|_, worker| {
+    pool.workers.retain(|worker| {
         !is_worker(worker) || worker.is_healthy(now) || !worker.running().is_empty()
     });
     if count(pool) < WORKERS_MAX {
@@ -492,7 +496,7 @@ fn make_room(pool: &mut Pool, now: Timestamp) -> Result<(), Refused> {
 impl Pool {
     fn worker_mut(&mut self, namespace: &str, id: &str) -> Result<&mut Worker, Refused> {
         let number = self.find(namespace, id).ok_or(Refused::NoWorker)?;
-        self.workers.get_mut(&number).ok_or(Refused::NoWorker)
+        self.workers.get_mut(number).ok_or(Refused::NoWorker)
     }
 
     /// Lets a request wait for tasks.
@@ -500,7 +504,7 @@ impl Pool {
         if let Some(Worker {
             channel: Channel::Pull(parked),
             ..
-        }) = self.workers.get_mut(&worker)
+        }) = self.workers.get_mut(worker)
         {
             parked.push_back(request);
         }
@@ -511,7 +515,7 @@ impl Pool {
         if let Some(Worker {
             channel: Channel::Pull(parked),
             ..
-        }) = self.workers.get_mut(&worker)
+        }) = self.workers.get_mut(worker)
         {
             parked.retain(|parked| parked.number != number);
         }

@@ -161,7 +161,7 @@ pub enum GivenUp {
     Elsewhere,
 }
 
-/// Who started tasks, and stores how they end.
+/// The part that started tasks, and stores how they end.
 pub trait Ends: fmt::Debug + Send + Sync {
     /// Records the end of a task. After an error it is reported again, unless a worker asked for
     /// it, which then receives the error.

@@ -186,7 +186,7 @@ impl Bench {
         seconds: u64,
         progress: Option<Arc<str>>,
     ) -> Result<Timestamp, Refused> {
-        let extend = Duration::from_secs(seconds);
+        let extend = Some(Duration::from_secs(seconds));
         self.channels
             .touch(&tenant(), "1", worker, extend, progress)
             .await
@@ -491,6 +491,11 @@ async fn a_task_that_is_not_answered_times_out_and_a_late_answer_is_recorded() {
     let begun = Instant::now();
     assert_eq!(bench.end().await, Answer::Deadline);
     assert_eq!(begun.elapsed().as_secs(), 60);
+    let cancelled = member.inbox.recv().await;
+    assert!(
+        matches!(&cancelled, Some(Sent::Cancel { call, .. }) if *call == delivery.call),
+        "{cancelled:?}"
+    );
     bench.store.answers.lock().push_back(Ok(Reported::Late));
     member.done(&delivery);
     let late = bench.ends(2).await.remove(1);
@@ -824,6 +829,23 @@ async fn a_lease_that_ends_gives_the_task_to_another() {
     let late = bench.complete("1", Some("w1")).await;
     assert!(matches!(late, Err(Refused::LeaseLost)), "{late:?}");
     assert!(bench.complete("1", None).await.expect("any caller").applied);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_touch_that_does_not_say_for_how_long_keeps_a_lease_within_the_deadline() {
+    let bench = Bench::new();
+    bench.worker("w1", 1);
+    bench.channels.send(task("1"));
+    bench.pull("w1", 1, 0).await;
+    let (begun, tenant) = (Instant::now(), tenant());
+    for until in [49, 60, 60] {
+        sleep(Duration::from_secs(19)).await;
+        let touch = bench.channels.touch(&tenant, "1", Some("w1"), None, None);
+        let until = Timestamp::from_micros(until * 1_000_000);
+        assert_eq!(touch.await.expect("it has it"), until);
+    }
+    assert_eq!(bench.end().await, Answer::Deadline);
+    assert_eq!(begun.elapsed().as_secs(), 60);
 }
 
 #[tokio::test(start_paused = true)]

@@ -93,7 +93,7 @@ impl Channels {
     }
 }
 
-/// Who would have to be there.
+/// What a worker would need in order to take it.
 struct Missing<'a>(&'a Requirement);
 
 impl fmt::Display for Missing<'_> {

@@ -1,4 +1,4 @@
-//! Who does tasks: members, which are sent them, and workers, which pull them.
+//! Members, which are sent tasks, and workers, which pull them.
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},

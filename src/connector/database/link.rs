@@ -106,13 +106,13 @@ impl Link {
         }
     }
 
-    /// Executes a query of an author within a transaction that writes. A server that is `MySQL`
-    /// cannot keep one statement of it from writing.
+    /// Executes a query of an author within a transaction that writes. A server cannot keep one
+    /// statement of it from writing; in `PostgreSQL` it is at least within a query of ours.
     pub(super) async fn read_within(&mut self, statement: &Statement) -> Result<Done, Fault> {
-        if let Self::Mysql(link) = self {
-            return link.run(statement).await;
+        match self {
+            Self::Sqlite(_) => self.read(statement).await,
+            Self::Postgres(_) | Self::Mysql(_) => self.run(statement).await,
         }
-        self.read(statement).await
     }
 
     /// Executes a query of an author, which writes nothing. After a failure that leaves the
@@ -128,12 +128,11 @@ impl Link {
         done
     }
 
-    /// Has what is executed write nothing. In `PostgreSQL` a query cannot, since it is executed
-    /// within another one.
+    /// Has what is executed write nothing, functions that it calls included.
     async fn begin_reading(&mut self) -> Result<(), Fault> {
         match self {
             Self::Sqlite(link) => link.control("PRAGMA query_only = ON").await,
-            Self::Postgres(_) => Ok(()),
+            Self::Postgres(link) => link.control("BEGIN READ ONLY").await,
             Self::Mysql(link) => link.control("START TRANSACTION READ ONLY").await,
         }
     }
@@ -141,7 +140,7 @@ impl Link {
     async fn end_reading(&mut self) -> Result<(), Fault> {
         match self {
             Self::Sqlite(link) => link.control("PRAGMA query_only = OFF").await,
-            Self::Postgres(_) => Ok(()),
+            Self::Postgres(link) => link.control("ROLLBACK").await,
             Self::Mysql(link) => link.control("ROLLBACK").await,
         }
     }

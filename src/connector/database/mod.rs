@@ -18,12 +18,14 @@
 //! RFC 3339, and what is JSON in the database is JSON.
 
 mod files;
+mod frames;
 mod link;
 mod mirror;
 mod mysql;
 mod plan;
 mod postgres;
 mod query;
+mod relay;
 mod server;
 mod sqlite;
 mod statement;
@@ -35,7 +37,7 @@ use std::{sync::Arc, time::Duration};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::{CallFailed, Database, Driver, Request, Settings, Trust, lock};
+use super::{CallFailed, Database, Driver, Request, Settings, Trust};
 use crate::backoff::Backoff;
 use crate::expr::quoted;
 use crate::id::Tenant;
@@ -79,8 +81,8 @@ pub(super) struct Databases {
 #[derive(Debug)]
 enum DatabaseAddress {
     File(File),
-    Postgres(Server),
-    Mysql(Server),
+    Postgres(Arc<Server>),
+    Mysql(Arc<Server>),
 }
 
 /// Checks a configuration without contacting anything.
@@ -102,8 +104,10 @@ impl DatabaseAddress {
     ) -> Result<Self, String> {
         match config.driver {
             Driver::Sqlite => File::new(tenant, &config.database, trust, settings).map(Self::File),
-            Driver::Postgres => Server::new(config, trust, settings).map(Self::Postgres),
-            Driver::Mysql => Server::new(config, trust, settings).map(Self::Mysql),
+            Driver::Postgres => Server::new(config, 5432, trust, settings)
+                .map(|server| Self::Postgres(Arc::new(server))),
+            Driver::Mysql => Server::new(config, 3306, trust, settings)
+                .map(|server| Self::Mysql(Arc::new(server))),
         }
     }
 
@@ -229,7 +233,7 @@ impl Databases {
     /// A connection with an open transaction.
     async fn begun(&self) -> Result<Link, Fault> {
         loop {
-            let is_new = lock(&self.idle).is_empty();
+            let is_new = self.idle.lock().is_empty();
             let mut link = self.link().await?;
             match link.begin().await {
                 Ok(()) => return Ok(link),
@@ -265,7 +269,7 @@ impl Databases {
     /// An idle connection that works, or a new one.
     async fn link(&self) -> Result<Link, Fault> {
         loop {
-            let Some((mut link, since)) = lock(&self.idle).pop() else {
+            let Some((mut link, since)) = self.idle.lock().pop() else {
                 return self.place.connect().await;
             };
             let is_trusted = self.place.is_server() && since.elapsed() < TRUSTED_FOR;
@@ -276,14 +280,14 @@ impl Databases {
     }
 
     fn keep(&self, link: Link) {
-        lock(&self.idle).push((link, Instant::now()));
+        self.idle.lock().push((link, Instant::now()));
     }
 
     /// Closes connections that have been idle for too long.
     pub(super) fn close_idle(&self) {
         let mut old = Vec::new();
         {
-            let mut idle = lock(&self.idle);
+            let mut idle = self.idle.lock();
             // The first have been idle for the longest.
             let is_old = |(_, since): &(Link, Instant)| since.elapsed() >= IDLE_MAX;
             let count = idle.iter().take_while(|idle| is_old(idle)).count();

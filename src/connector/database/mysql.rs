@@ -4,7 +4,7 @@
 //! equal to every text without a digit at its beginning. So a value that is compared with a column
 //! is made one of the type of the column before.
 
-use std::{collections::HashMap, fmt::Write as _};
+use std::{collections::HashMap, fmt::Write as _, sync::Arc};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use chrono::{DateTime, NaiveDate, NaiveDateTime, SecondsFormat, Utc};
@@ -19,8 +19,10 @@ use sqlx_mysql::{
 };
 
 use super::{
+    frames::Protocol,
     link::{Done, Fault, Rows},
-    server::{Security, Server},
+    relay::Relay,
+    server::Server,
     statement::{Kind, Statement, Use},
     value::Value,
 };
@@ -39,7 +41,10 @@ const TYPES: &str = "SELECT CAST(column_name AS CHAR), CAST(data_type AS CHAR) \
 
 /// A connection.
 #[derive(Debug)]
-pub(super) struct Link(MySqlConnection);
+pub(super) struct Link {
+    connection: MySqlConnection,
+    relay: Relay,
+}
 
 /// The columns of a table, by names in lower case.
 type Columns = HashMap<String, Column>;
@@ -74,28 +79,27 @@ impl Column {
 }
 
 impl Link {
-    pub(super) async fn open(server: &Server) -> Result<Self, Fault> {
-        let (place, security) = (server.place().await?, server.security());
+    pub(super) async fn open(server: &Arc<Server>) -> Result<Self, Fault> {
+        let relay = Relay::open(server, Protocol::Mysql).await?;
         let mut options = MySqlConnectOptions::new()
-            .host(&place)
-            .port(server.port.unwrap_or(3306))
+            .socket(relay.path())
             .username(&server.user)
             .database(&server.database)
-            .ssl_mode(match security {
-                Security::None => MySqlSslMode::Disabled,
-                Security::Prefer => MySqlSslMode::Preferred,
-                Security::Require => MySqlSslMode::Required,
-                Security::VerifyAuthority(_) => MySqlSslMode::VerifyCa,
-                Security::Verify(_) => MySqlSslMode::VerifyIdentity,
+            // The relay verifies the server.
+            .ssl_mode(match server.security() {
+                None => MySqlSslMode::Disabled,
+                Some(security) if security.is_required => MySqlSslMode::Required,
+                Some(_) => MySqlSslMode::Preferred,
             })
             .disable_statement_logging();
         if let Some(password) = &server.password {
             options = options.password(password.expose());
         }
-        if let Some(authorities) = security.authorities() {
-            options = options.ssl_ca_from_pem(authorities.into());
-        }
-        options.connect().await.map(Self).map_err(fault)
+        let connected = options.connect().await.map_err(fault);
+        Ok(Self {
+            connection: connected.map_err(|fault| relay.explained(fault))?,
+            relay,
+        })
     }
 
     /// The statement with values of the types of their columns, as they are now: a table that was
@@ -123,22 +127,32 @@ impl Link {
             .split_once('.')
             .map_or((None, name), |(schema, table)| (Some(schema), table));
         let query = sqlx::query_as(TYPES).bind(schema).bind(table);
-        let found: Vec<(String, String)> = query.fetch_all(&mut self.0).await.map_err(fault)?;
+        let found: Vec<(String, String)> =
+            query.fetch_all(&mut self.connection).await.map_err(fault)?;
         let columns = found.into_iter();
         let columns = columns.map(|(name, kind)| (name.to_lowercase(), Column::of(&kind)));
         Ok(columns.collect())
     }
 
     pub(super) async fn control(&mut self, text: &'static str) -> Result<(), Fault> {
-        let done = sqlx::raw_sql(text).execute(&mut self.0).await;
-        done.map(|_| ()).map_err(fault)
+        self.relay.begin();
+        let done = sqlx::raw_sql(text).execute(&mut self.connection).await;
+        done.map(|_| ())
+            .map_err(|error| self.relay.explained(fault(error)))
     }
 
     pub(super) async fn is_alive(&mut self) -> bool {
-        self.0.ping().await.is_ok()
+        self.relay.begin();
+        self.connection.ping().await.is_ok()
     }
 
     pub(super) async fn run(&mut self, statement: &Statement) -> Result<Done, Fault> {
+        self.relay.begin();
+        let done = self.executed(statement).await;
+        done.map_err(|fault| self.relay.explained_result(fault))
+    }
+
+    async fn executed(&mut self, statement: &Statement) -> Result<Done, Fault> {
         let typed = self.typed(statement).await?;
         let statement = typed.as_ref().unwrap_or(statement);
         let mut order = Vec::new();
@@ -158,7 +172,7 @@ impl Link {
             };
         }
         if statement.kind != Kind::Rows {
-            let done = query.execute(&mut self.0).await.map_err(fault)?;
+            let done = query.execute(&mut self.connection).await.map_err(fault)?;
             let id = i64::try_from(done.last_insert_id()).ok();
             return Ok(Done {
                 rows: Rows::default(),
@@ -167,7 +181,7 @@ impl Link {
             });
         }
         let mut rows = Rows::default();
-        let mut found = self.0.fetch(query);
+        let mut found = self.connection.fetch(query);
         while let Some(row) = found.try_next().await.map_err(fault)? {
             let row = json(&row).map_err(fault)?;
             rows.push(row.ok_or(Fault::TooLarge)?)?;

@@ -14,15 +14,17 @@ use sqlx::{
 use sqlx_postgres::{PgConnectOptions, PgConnection, PgSslMode, PgTypeInfo, types::Oid};
 
 use super::{
+    frames::Protocol,
     link::{Done, Fault, Rows},
-    server::{Security, Server},
+    relay::{PORT, Relay},
+    server::Server,
     statement::{Kind, Statement},
     value::Value,
 };
 use crate::connector::RESULT_BYTES_MAX;
 use crate::expr::quoted;
 
-/// How many statements a connection knows the types of.
+/// How many statements a connection keeps, and how many lists of types it knows the names of.
 const STATEMENTS_KEPT: usize = 64;
 
 /// The names of types by their numbers. With -1, types with a length have the names that do not cut
@@ -34,17 +36,20 @@ const NAMES: &str =
 #[derive(Debug)]
 pub(super) struct Link {
     connection: PgConnection,
-    /// The types of the parameters of statements.
-    types: HashMap<String, Arc<[Box<str>]>>,
+    relay: Relay,
+    /// The names of the types of parameters.
+    names: HashMap<Vec<Oid>, Arc<[Box<str>]>>,
+    /// How many statements were asked about.
+    asked: u64,
 }
 
 impl Link {
-    pub(super) async fn open(server: &Server) -> Result<Self, Fault> {
-        let (place, security) = (server.place().await?, server.security());
+    pub(super) async fn open(server: &Arc<Server>) -> Result<Self, Fault> {
+        let relay = Relay::open(server, Protocol::Postgres).await?;
         // What the environment of this process says of another database is not used.
-        let mut options = PgConnectOptions::new_without_pgpass()
-            .host(&place)
-            .port(server.port.unwrap_or(5432))
+        let options = PgConnectOptions::new_without_pgpass()
+            .socket(relay.folder())
+            .port(PORT)
             .username(&server.user)
             .password(
                 server
@@ -54,40 +59,49 @@ impl Link {
             )
             .database(&server.database)
             .application_name("interlock")
-            .ssl_mode(match security {
-                Security::None => PgSslMode::Disable,
-                Security::Prefer => PgSslMode::Prefer,
-                Security::Require => PgSslMode::Require,
-                Security::VerifyAuthority(_) => PgSslMode::VerifyCa,
-                Security::Verify(_) => PgSslMode::VerifyFull,
-            })
+            .statement_cache_capacity(STATEMENTS_KEPT)
+            // The relay encrypts.
+            .ssl_mode(PgSslMode::Disable)
             .disable_statement_logging();
-        if let Some(authorities) = security.authorities() {
-            options = options.ssl_root_cert_from_pem(authorities.into());
-        }
-        let mut connection = options.connect().await.map_err(fault)?;
+        let connected = options.connect().await.map_err(fault);
+        let mut connection = connected.map_err(|fault| relay.explained(fault))?;
         // A call is abandoned at its deadline, and so is what it executes.
         let limit = format!("SET statement_timeout = {}", server.limit.as_millis());
         let set = sqlx::raw_sql(AssertSqlSafe(limit))
             .execute(&mut connection)
             .await;
-        set.map_err(fault)?;
+        set.map_err(|error| relay.explained(fault(error)))?;
         Ok(Self {
             connection,
-            types: HashMap::new(),
+            relay,
+            names: HashMap::new(),
+            asked: 0,
         })
     }
 
     pub(super) async fn control(&mut self, text: &'static str) -> Result<(), Fault> {
+        self.relay.begin();
         let done = sqlx::raw_sql(text).execute(&mut self.connection).await;
-        done.map(|_| ()).map_err(fault)
+        done.map(|_| ())
+            .map_err(|error| self.relay.explained(fault(error)))
     }
 
     pub(super) async fn is_alive(&mut self) -> bool {
+        self.relay.begin();
         self.connection.ping().await.is_ok()
     }
 
     pub(super) async fn run(&mut self, statement: &Statement) -> Result<Done, Fault> {
+        self.relay.begin();
+        let done = self.executed(statement).await;
+        if done.is_err() {
+            // A type may have another name since.
+            self.names.clear();
+        }
+        done.map_err(|fault| self.relay.explained_result(fault))
+    }
+
+    async fn executed(&mut self, statement: &Statement) -> Result<Done, Fault> {
         let types = self.types(statement).await?;
         let inner = statement.text_with(|text, place, value| {
             append_placeholder(text, place, value, &types[place]);
@@ -138,23 +152,26 @@ impl Link {
         Ok(done)
     }
 
-    /// The types of the parameters, as the server writes them.
+    /// The types of the parameters as they are now, as the server writes them: a table that was
+    /// altered since would be written otherwise than it is meant.
     async fn types(&mut self, statement: &Statement) -> Result<Arc<[Box<str>]>, Fault> {
         if statement.values.is_empty() {
             return Ok(Arc::default());
         }
-        let text = statement.text();
-        if let Some(known) = self.types.get(&text) {
-            return Ok(Arc::clone(known));
-        }
-        let asked = AssertSqlSafe(text.clone()).into_sql_str();
+        // The driver asks once for each text, so this is another one.
+        self.asked += 1;
+        let text = format!("/* {} */ {}", self.asked, statement.text());
+        let asked = AssertSqlSafe(text).into_sql_str();
         let prepared = self.connection.prepare(asked).await.map_err(fault)?;
         let oids: Vec<Oid> = match prepared.parameters() {
             Some(Either::Left(types)) => types.iter().filter_map(PgTypeInfo::oid).collect(),
             Some(Either::Right(_)) | None => Vec::new(),
         };
+        if let Some(known) = self.names.get(&oids) {
+            return Ok(Arc::clone(known));
+        }
         let names: Vec<String> = sqlx::query_scalar(NAMES)
-            .bind(oids)
+            .bind(oids.clone())
             .fetch_all(&mut self.connection)
             .await
             .map_err(fault)?;
@@ -164,10 +181,10 @@ impl Link {
                 "the types of its values are unknown".to_owned(),
             ));
         }
-        if self.types.len() == STATEMENTS_KEPT {
-            self.types.clear();
+        if self.names.len() == STATEMENTS_KEPT {
+            self.names.clear();
         }
-        self.types.insert(text, Arc::clone(&names));
+        self.names.insert(oids, Arc::clone(&names));
         Ok(names)
     }
 }

@@ -2,94 +2,91 @@
 
 use std::time::Duration;
 
-use super::link::Fault;
+use tokio::net::TcpStream;
+
+use super::{frames::Broken, link::Fault};
 use crate::connector::{Database, DatabaseTls, Secret, Settings, Trust, check};
-use crate::outgoing::{Reach, addresses};
+use crate::outgoing::{Connection, Reach, Tls, addresses, connect, secure};
 
 /// A database server.
 #[derive(Debug)]
 pub(super) struct Server {
     host: Box<str>,
-    pub(super) port: Option<u16>,
+    port: u16,
     pub(super) database: Box<str>,
     pub(super) user: Box<str>,
     pub(super) password: Option<Secret>,
     tls: DatabaseTls,
-    authorities: Option<String>,
+    authorities: Option<Tls>,
     reach: Reach,
     /// The time limit of one statement.
     pub(super) limit: Duration,
 }
 
 /// How a connection is secured.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Security<'a> {
-    None,
-    Prefer,
-    Require,
-    /// The certificate is of one of these authorities.
-    VerifyAuthority(&'a str),
-    /// The certificate is of one of these authorities, and for the name of the server.
-    Verify(&'a str),
-}
-
-impl Security<'_> {
-    pub(super) const fn authorities(&self) -> Option<&str> {
-        match self {
-            Self::None | Self::Prefer | Self::Require => None,
-            Self::VerifyAuthority(text) | Self::Verify(text) => Some(text),
-        }
-    }
+#[derive(Debug)]
+pub(super) struct Security<'a> {
+    /// Whether there is no connection without TLS.
+    pub(super) is_required: bool,
+    /// Whose certificates are trusted, for the name of the server; without them it is not verified.
+    authorities: Option<&'a Tls>,
 }
 
 impl Server {
     pub(super) fn new(
         config: &Database,
+        usual_port: u16,
         trust: Trust,
         settings: &Settings,
     ) -> Result<Self, String> {
-        let host = config.host.as_deref().unwrap_or("localhost");
+        let host = config.host.as_deref().unwrap_or(check::HOST);
         check::parse_host(host)?;
-        let authorities = config.tls_ca.as_deref();
-        let authorities = authorities.map(|given| check::authorities_text(given, trust));
         let user = config.user.as_deref();
         Ok(Self {
             host: host.into(),
-            port: config.port,
+            port: config.port.unwrap_or(usual_port),
             database: config.database.clone(),
             user: user.ok_or("`user` is missing")?.into(),
             password: config.password.clone(),
             tls: config.tls,
-            authorities: authorities.transpose()?,
+            authorities: check::authorities(config.tls_ca.as_deref(), trust)?,
             reach: settings.reach(trust),
             limit: config.timeout.unwrap_or(settings.timeout),
         })
     }
 
-    /// The name of the server; where addresses are limited, one that was checked, which is not
-    /// resolved again.
-    pub(super) async fn place(&self) -> Result<String, Fault> {
-        let gone = |reason: String| Fault::Gone(reason);
-        if self.reach == Reach::Everything {
-            return Ok(self.host.to_string());
-        }
-        let host = check::parse_host(&self.host).map_err(gone)?;
-        let found = addresses(&host, self.port.unwrap_or(0), self.reach).await;
-        let found = found.map_err(|error| gone(error.to_string()))?;
-        let first = found.first().map(|address| address.ip().to_string());
-        first.ok_or_else(|| gone(format!("`{}` has no address", self.host)))
+    /// A connection to it, at an address that was checked where addresses are limited.
+    pub(super) async fn connected(&self) -> Result<TcpStream, Fault> {
+        let host = check::parse_host(&self.host).map_err(Fault::Gone)?;
+        let connected = async { connect(addresses(&host, self.port, self.reach).await?).await };
+        connected
+            .await
+            .map_err(|error| Fault::Gone(error.to_string()))
     }
 
-    pub(super) fn security(&self) -> Security<'_> {
-        match (self.tls, &self.authorities) {
-            (DatabaseTls::None, _) => Security::None,
-            (DatabaseTls::Prefer, None) => Security::Prefer,
-            (DatabaseTls::Require, None) => Security::Require,
-            // By its address, the name cannot be compared.
-            (_, Some(text)) if self.reach == Reach::PublicInternet => {
-                Security::VerifyAuthority(text)
-            }
-            (_, Some(text)) => Security::Verify(text),
-        }
+    /// How connections to it are secured; none if they are not.
+    pub(super) const fn security(&self) -> Option<Security<'_>> {
+        let is_required = match self.tls {
+            DatabaseTls::None => return None,
+            DatabaseTls::Prefer => self.authorities.is_some(),
+            DatabaseTls::Require => true,
+        };
+        Some(Security {
+            is_required,
+            authorities: self.authorities.as_ref(),
+        })
+    }
+
+    /// Makes a connection to it secure.
+    pub(super) async fn secured(
+        &self,
+        stream: TcpStream,
+        security: Security<'_>,
+    ) -> Result<Connection, Broken> {
+        let host = check::parse_host(&self.host).map_err(Broken::Other)?;
+        let tls = security.authorities.cloned().or_else(Tls::unverified);
+        let tls = tls.ok_or_else(|| Broken::Other("there is no TLS".to_owned()))?;
+        let secured = secure(stream, &host, &tls).await;
+        secured.map_err(|error| Broken::Other(error.to_string()))
     }
 }

@@ -145,8 +145,8 @@ fn limit_values(handle: &mut LockedSqliteHandle<'_>) {
     unsafe { sqlite3_limit(connection, SQLITE_LIMIT_LENGTH, VALUE_BYTES_MAX) };
 }
 
-/// The column, if there is one, that has rounded a number that was bound as text: `SQLite` converts
-/// such a text to what the declared type of the column prefers.
+/// The column, if there is one, that has rounded a number: `SQLite` converts an integer, and a
+/// number that was bound as text, to what the declared type of the column prefers.
 fn rounded_column(statement: &Statement, row: &SqliteRow) -> Result<Option<String>, sqlx::Error> {
     for (column, digits) in statement.inexact() {
         let is_it = |at: &usize| row.column(*at).name().eq_ignore_ascii_case(column);
@@ -156,7 +156,7 @@ fn rounded_column(statement: &Statement, row: &SqliteRow) -> Result<Option<Strin
         let mut kept = String::new();
         append(&row.try_get_raw(at)?, &mut kept).map_err(sqlx::Error::Decode)?;
         let is_text = kept.starts_with('"');
-        if !is_text && Number::parse(&kept) != Number::parse(digits) {
+        if !is_text && Number::parse(&kept) != Number::parse(&digits) {
             return Ok(Some(column.to_owned()));
         }
     }
@@ -174,7 +174,7 @@ impl Drop for Link {
     }
 }
 
-/// A row as a JSON object: numbers with their digits, bytes in base64. None of one that is larger
+/// A row as a JSON object: numbers with their digits, bytes and text that is not UTF-8 in base64. None of one that is larger
 /// than a result may be.
 fn json(row: &SqliteRow) -> Result<Option<String>, sqlx::Error> {
     let mut text = String::from("{");
@@ -221,7 +221,10 @@ fn append(
             to.push_str(&quoted(&STANDARD.encode(bytes)));
         }
         _ => {
-            let text = <String as Decode<'_, Sqlite>>::decode(value)?;
+            let bytes = <Vec<u8> as Decode<'_, Sqlite>>::decode(value)?;
+            // Other programs leave text in encodings of their own.
+            let text =
+                String::from_utf8(bytes).unwrap_or_else(|error| STANDARD.encode(error.as_bytes()));
             to.push_str(&quoted(&text));
         }
     }
@@ -230,6 +233,13 @@ fn append(
 
 #[expect(clippy::needless_pass_by_value, reason = "for map_err")]
 fn fault(error: sqlx::Error) -> Fault {
+    // It is of a value, and the connection still works.
+    if matches!(
+        error,
+        sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_)
+    ) {
+        return Fault::Refused(error.to_string());
+    }
     let Some(refused) = error.as_database_error() else {
         return Fault::Gone(error.to_string());
     };

@@ -1,6 +1,6 @@
 //! Statements: texts of names and placeholders, and the values that are bound to them.
 
-use std::fmt::Write as _;
+use std::{borrow::Cow, fmt::Write as _};
 
 use super::value::Value;
 
@@ -169,8 +169,8 @@ impl Statement {
         self.table.as_deref().filter(|_| has_columns)
     }
 
-    /// The digits of numbers to store that no binary fraction keeps, with their columns.
-    pub(super) fn inexact(&self) -> impl Iterator<Item = (&str, &str)> {
+    /// The digits of numbers to store that a binary fraction may not keep, with their columns.
+    pub(super) fn inexact(&self) -> impl Iterator<Item = (&str, Cow<'_, str>)> {
         let values = self.uses.iter().zip(&self.values);
         values.filter_map(|(what, value)| match what {
             Use::Stored(column) => Some((&**column, value.inexact()?)),

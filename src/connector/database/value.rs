@@ -1,5 +1,7 @@
 //! JSON values as values of statements.
 
+use std::borrow::Cow;
+
 use crate::entity::{Number, NumberClass};
 use crate::expr::string;
 
@@ -15,6 +17,9 @@ pub(super) enum Value {
     /// A list or an object.
     Json(Box<str>),
 }
+
+/// The largest number up to which a binary fraction of 64 bits has every integer.
+const DOUBLE_INT_MAX: u64 = 1 << 53;
 
 /// The significant digits that every binary fraction of 64 bits keeps.
 const DOUBLE_DIGITS: usize = 15;
@@ -34,10 +39,15 @@ impl Value {
         }
     }
 
-    /// The digits of a number that no binary fraction keeps.
-    pub(super) fn inexact(&self) -> Option<&str> {
+    /// The digits of a number that a binary fraction may not keep.
+    pub(super) fn inexact(&self) -> Option<Cow<'_, str>> {
         match self {
-            Self::Decimal(digits) if exact_double(digits).is_none() => Some(digits),
+            Self::Decimal(digits) if exact_double(digits).is_none() => {
+                Some(Cow::Borrowed(&**digits))
+            }
+            Self::Int(number) if number.unsigned_abs() > DOUBLE_INT_MAX => {
+                Some(number.to_string().into())
+            }
             Self::Null
             | Self::Bool(_)
             | Self::Int(_)
@@ -85,6 +95,20 @@ mod tests {
         assert_eq!(Value::of(large), Value::Decimal(large.into()));
         assert_eq!(Value::of("1.50"), Value::Decimal("1.50".into()));
         assert_eq!(Value::of("1e3"), Value::Decimal("1e3".into()));
+    }
+
+    #[test]
+    fn large_integers_may_be_rounded_too() {
+        let inexact = |json: &str| Value::of(json).inexact().map(Cow::into_owned);
+        assert_eq!(inexact("9007199254740992"), None);
+        for large in [
+            "9007199254740993",
+            "-9007199254740993",
+            "12345678901234567890.1",
+        ] {
+            assert_eq!(inexact(large).as_deref(), Some(large));
+        }
+        assert_eq!(inexact("1.5"), None);
     }
 
     #[test]

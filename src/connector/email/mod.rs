@@ -7,6 +7,7 @@ mod limited;
 
 use std::{borrow::Cow, sync::Arc};
 
+use futures_util::FutureExt as _;
 use lettre::{
     Address, Message,
     message::{Mailbox, MultiPart, SinglePart},
@@ -160,8 +161,8 @@ impl Server {
                 message: failure.to_string(),
             }
         })?;
-        // It has been accepted, whatever the server says to this.
-        let _ = connection.quit().await;
+        // It has been accepted, whatever the server says to this: nobody waits for that.
+        let _ = connection.quit().now_or_never();
         Ok(answer.message().collect::<Vec<_>>().join(" "))
     }
 

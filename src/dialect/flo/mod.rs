@@ -18,7 +18,6 @@ mod target;
 pub use codes::RULES;
 pub use cron::Cron;
 pub use document::{Document, Every, Idempotency, Schedule, Trigger, TriggerMode};
-pub use read::is_namespace;
 
 use crate::program::TerminalStatus;
 

@@ -7,6 +7,7 @@ use super::{
     step::Outline,
 };
 use crate::dialect::{Findings, Tree, TreeError};
+use crate::id::{NAMESPACE_RULE, is_namespace};
 use crate::program::{
     Mapping, Name, Plan, START_IN_PATHS, SearchAttribute, Step, Terminal, TerminalStatus,
 };
@@ -196,9 +197,7 @@ fn read_namespace(
     let (tree, at) = fields.take("namespace", findings)?;
     let given = text(tree, &at, findings)?;
     if !is_namespace(given) {
-        let message = format!(
-            "\"{given}\" is not a namespace: 1 to 64 letters, digits, dots, hyphens or underscores"
-        );
+        let message = format!("\"{given}\" is not a namespace: {NAMESPACE_RULE}");
         findings.error("E109", &at, message);
     } else if let Some(callers) = callers
         && callers != given
@@ -209,12 +208,6 @@ fn read_namespace(
         findings.error("E109", &at, message);
     }
     Some(given.into())
-}
-
-/// Whether a text is a valid name of a namespace (`runs.md` §1).
-pub fn is_namespace(text: &str) -> bool {
-    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-    (1..=64).contains(&text.len()) && text.bytes().all(fits)
 }
 
 /// A number is a version as it is written: `1.10` is not `1.1`.

@@ -1,6 +1,7 @@
 //! The file of a manager, read so that it can be changed where it stands (`orchestration.md` 3.1).
 
 use std::{
+    borrow::Cow,
     collections::{HashMap, hash_map::Entry},
     fmt::Write as _,
 };
@@ -10,6 +11,8 @@ use super::{
     status::{ManagerStatus, WorkStatus},
     text::{Edits, Object, Span, list},
 };
+use crate::dialect::finding::shortened;
+use crate::expr::{quoted, string};
 
 /// What the members of a worker are called that its items are given (`orchestration.md` 3.3).
 const OPTIONS: [&str; 5] = [
@@ -19,6 +22,11 @@ const OPTIONS: [&str; 5] = [
     "calculation_options",
     "state_options",
 ];
+
+/// The longest reason of a failure, in bytes, and the most that the reasons of one manager have
+/// together: what a tick writes has to be read by the next.
+pub(super) const REASON_BYTES_MAX: usize = 4 << 10;
+const REASONS_BYTES_MAX: usize = 8 << 20;
 
 /// The kinds of items that a worker may have.
 const STATE_TYPES: [&str; 3] = ["fixed", "files", "period"];
@@ -34,6 +42,8 @@ pub struct Manager {
     pub name: Option<String>,
     /// In the order in which they are processed.
     pub workers: Vec<Worker>,
+    /// The longest reason of a failure of one of its items, in bytes.
+    pub(super) reason_max: usize,
 }
 
 /// A worker of a manager: items of work of one kind.
@@ -108,6 +118,7 @@ impl Manager {
         let mut workers: Vec<Worker> = workers.collect::<Result<_, _>>()?;
         // Those of the same order stay as they stand in the list.
         workers.sort_by_key(|worker| worker.order.unwrap_or(i64::MAX));
+        let items: usize = workers.iter().map(|worker| worker.items.len()).sum();
         Ok(Self {
             name: text_of(text, &place, "name", "")?,
             text: text.to_owned(),
@@ -115,6 +126,7 @@ impl Manager {
             before,
             place,
             workers,
+            reason_max: REASON_BYTES_MAX.min(REASONS_BYTES_MAX / items.max(1)),
         })
     }
 
@@ -213,13 +225,14 @@ impl Manager {
         Ok(payload)
     }
 
-    /// How many bytes of the text are read to make the payload of an item.
-    pub(super) fn payload_bytes(&self, worker: &Worker, item: &Item) -> usize {
+    /// How many bytes of the text are read to start an item: its target and its payload.
+    pub(super) fn start_bytes(&self, worker: &Worker, item: &Item) -> usize {
+        let target = worker.target.as_ref().map_or(0, String::len);
         if let Some(own) = self.own_payload(item) {
-            return own.len();
+            return target + own.len();
         }
         let options = OPTIONS.iter().filter_map(|name| worker.place.member(name));
-        options.map(|span| span.len()).sum()
+        target + options.map(|span| span.len()).sum::<usize>()
     }
 
     fn own_payload(&self, item: &Item) -> Option<Span> {
@@ -344,23 +357,24 @@ impl Item {
             Err(()) => "what stands there".to_owned(),
             Ok(_) => return item,
         };
-        item.fail(&format!(
+        let reason = format!(
             "{unknown} is not a status of items; use to-do, in-progress, success, skip, ignore or \
              error"
-        ));
+        );
+        item.fail(&reason, REASON_BYTES_MAX);
         item
     }
 
-    /// Ends it as failed, with the reason.
-    pub fn fail(&mut self, reason: &str) {
+    /// Ends it as failed, with the reason, which is cut if it is longer than `max` bytes.
+    pub(super) fn fail(&mut self, reason: &str, max: usize) {
         self.status = WorkStatus::Error;
-        self.change("error", quoted(reason));
+        self.change("error", quoted_within(reason, max));
     }
 
-    /// Ends it as failed, with the reason as JSON.
-    pub fn fail_with(&mut self, reason: &str) {
+    /// The same with the reason as JSON.
+    pub(super) fn fail_with(&mut self, reason: &str, max: usize) {
         self.status = WorkStatus::Error;
-        self.change("error", reason.to_owned());
+        self.change("error", json_within(reason, max).into_owned());
     }
 
     /// Notes what was started for it.
@@ -390,6 +404,28 @@ impl Item {
     }
 }
 
+/// A text as JSON, the beginning of one whose JSON is longer than `max` bytes.
+fn quoted_within(text: &str, max: usize) -> String {
+    let json = quoted(&shortened(text, max));
+    if json.len() <= max + 16 {
+        return json;
+    }
+    // An escape has at most six bytes.
+    quoted(&shortened(text, max / 6))
+}
+
+/// JSON as it is, or as the beginning of its text if it is longer than `max` bytes.
+pub(super) fn json_within(json: &str, max: usize) -> Cow<'_, str> {
+    if json.len() <= max {
+        return json.into();
+    }
+    match string(json) {
+        Some(text) => quoted_within(&text, max),
+        None => quoted_within(json, max),
+    }
+    .into()
+}
+
 /// A member that is a text.
 fn text_of(
     text: &str,
@@ -401,8 +437,4 @@ fn text_of(
     object
         .text(text, name)
         .map_err(|()| not(format!("{at}{dot}{name}: it is not a text")))
-}
-
-fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
 }

@@ -175,11 +175,7 @@ fn the_state_file_counts_and_then_the_end_of_the_work() {
         (says(WorkStatus::Skip), Work::Running, "skip"),
         (says(WorkStatus::Ignore), Work::Running, "ignore"),
         (says(WorkStatus::Error), Work::Completed, "error"),
-        (
-            StateFile::Nonsense("it is".to_owned()),
-            Work::Running,
-            "error",
-        ),
+        (StateFile::nonsense("it is"), Work::Running, "error"),
     ] {
         let of = manager(&[("in-progress", &["in-progress"])]);
         let (now, _) = tick(&of, &all(&of, &state, &work));
@@ -200,7 +196,7 @@ fn state_files_are_read_and_what_is_nonsense_is_said() {
         ),
         (
             "{\"error\": {\"code\": 1.50}, \"status\": \"error\"}",
-            StateFile::Says(WorkStatus::Error, Some("{\"code\": 1.50}".to_owned())),
+            StateFile::Says(WorkStatus::Error, Some("{\"code\": 1.50}".into())),
         ),
     ] {
         assert_eq!(StateFile::read(content), read);
@@ -224,6 +220,44 @@ fn state_files_are_read_and_what_is_nonsense_is_said() {
     );
     assert_eq!(StateFile::begun_again("{\"status\": \"to-do\"}"), None);
     assert_eq!(StateFile::begun_again("{"), None);
+}
+
+/// Items may share a state file, so that a long reason would be written for each.
+#[test]
+fn long_reasons_are_cut_so_that_the_next_tick_can_read_the_manager() {
+    let written = |items: usize, state: &StateFile| {
+        let of = manager(&[("in-progress", &vec!["in-progress"; items])]);
+        let mut ended = of.clone();
+        ended.tick(FILE, &all(&of, state, &Work::Running));
+        let text = ended.edited().expect("the reasons");
+        let json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let error = json["workers"][0]["items"][0]["error"].as_str();
+        (text.len(), error.expect("a text").to_owned())
+    };
+    let long = "é".repeat(1 << 19);
+    let object = format!("{{\"status\": \"error\", \"error\": {{\"why\": \"{long}\"}}}}");
+    let text = format!("{{\"status\": \"error\", \"error\": \"{long}\"}}");
+    let signs = format!(
+        "{{\"status\": \"error\", \"error\": \"{}\"}}",
+        "\\u0001".repeat(1 << 17)
+    );
+    let status = format!("{{\"status\": \"{long}\"}}");
+    for (content, begin) in [
+        (&object, "{\"why\": \"éé"),
+        (&text, "éé"),
+        (&signs, "\u{1}\u{1}"),
+        (&status, "the state file has the unknown status `éé"),
+    ] {
+        let state = StateFile::read(content);
+        let (length, error) = written(1, &state);
+        assert!(error.starts_with(begin) && error.ends_with('…'), "{error}");
+        assert!((600..5_000).contains(&length), "{length}");
+        let (length, error) = written(20_000, &state);
+        assert!(error.starts_with(begin) && error.ends_with('…'), "{error}");
+        assert!(length < 12 << 20, "{length}");
+    }
+    let work = Work::failed(&long);
+    assert!(matches!(work, Work::Failed(why) if why.len() < 5_000));
 }
 
 #[test]

@@ -1,17 +1,20 @@
 //! One tick of one manager: what its items come to, and what is to be started
 //! (`orchestration.md` 3.2, step 5).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use super::{
-    document::Manager,
+    document::{Manager, REASON_BYTES_MAX, json_within},
     status::{ManagerStatus, WorkStatus},
     text::{Edits, Object},
 };
-use crate::dialect::flo::MANAGER;
+use crate::dialect::{finding::shortened, flo::MANAGER};
 
-/// How many items a tick starts together, and how many bytes of the document are read at most for
-/// their payloads; one item may need more. The options of a worker are read for each of its items.
+/// How many items a tick starts together, and how many bytes of the document are read at most to
+/// start them; one item may need more. The options of a worker are read for each of its items.
 const STARTS_MAX: usize = 1_000;
 const START_BYTES_MAX: usize = 4 << 20;
 
@@ -28,9 +31,9 @@ pub struct ItemRef {
 pub enum StateFile {
     Absent,
     /// It says how the work stands; of work that failed, why, as JSON.
-    Says(WorkStatus, Option<String>),
+    Says(WorkStatus, Option<Arc<str>>),
     /// It cannot be read, and why.
-    Nonsense(String),
+    Nonsense(Arc<str>),
 }
 
 /// How the run or task stands that was started for an item.
@@ -71,10 +74,23 @@ pub struct Starts {
     pub are_more: bool,
 }
 
+impl Work {
+    /// It failed, with the beginning of the reason if that is long.
+    pub fn failed(why: &str) -> Self {
+        Self::Failed(shortened(why, REASON_BYTES_MAX).into_owned())
+    }
+}
+
 impl StateFile {
-    /// Reads the content of a file.
+    /// A file that cannot be read, with the beginning of the reason if that is long.
+    pub fn nonsense(why: &str) -> Self {
+        Self::Nonsense(shortened(why, REASON_BYTES_MAX).into())
+    }
+
+    /// Reads the content of a file. Of the reason it keeps the beginning if it is long: items may
+    /// share the file, and each gets the reason.
     pub fn read(content: &str) -> Self {
-        let nonsense = |what: &str| Self::Nonsense(format!("the state file {what}"));
+        let nonsense = |what: &str| Self::nonsense(&format!("the state file {what}"));
         let Ok(object) = Object::of_text(content) else {
             return nonsense("is not a JSON object");
         };
@@ -88,7 +104,8 @@ impl StateFile {
         };
         let error = object.raw(content, "error");
         let error = error.filter(|error| *error != "null");
-        Self::Says(status, error.map(ToOwned::to_owned))
+        let error = error.map(|error| json_within(error, REASON_BYTES_MAX).into());
+        Self::Says(status, error)
     }
 
     /// A state file of earlier work, as one that says that the work is in progress again; none if
@@ -158,7 +175,7 @@ impl Manager {
             let to_do: Vec<_> = to_do.map(|(item, _)| item).take(count).collect();
             for item in to_do {
                 let known = &self.workers[worker];
-                let reads = self.payload_bytes(known, &known.items[item]);
+                let reads = self.start_bytes(known, &known.items[item]);
                 let is_full = starts.now.len() >= STARTS_MAX || bytes + reads > START_BYTES_MAX;
                 if bytes > 0 && is_full {
                     starts.are_more = true;
@@ -172,7 +189,10 @@ impl Manager {
                         self.workers[worker].items[item].status = WorkStatus::InProgress;
                         starts.now.push(start);
                     }
-                    Err(reason) => self.workers[worker].items[item].fail(&reason),
+                    Err(reason) => {
+                        let max = self.reason_max;
+                        self.workers[worker].items[item].fail(&reason, max);
+                    }
                 }
             }
             self.settle(worker);
@@ -187,30 +207,34 @@ impl Manager {
 
     /// Takes over how the work of items stands that are in progress.
     fn look_at(&mut self, worker: usize, seen: &BTreeMap<ItemRef, Seen>) {
+        let max = self.reason_max;
         for (item, known) in self.workers[worker].items.iter_mut().enumerate() {
             if known.status != WorkStatus::InProgress {
                 continue;
             }
             if let Err(reason) = known.state_path.clone() {
-                known.fail(&reason);
+                known.fail(&reason, max);
                 continue;
             }
             let Some(seen) = seen.get(&ItemRef { worker, item }) else {
                 continue;
             };
             match (&seen.state, &seen.work) {
-                (StateFile::Nonsense(why), _) => known.fail(why),
-                (StateFile::Says(WorkStatus::Error, Some(error)), _) => known.fail_with(error),
+                (StateFile::Nonsense(why), _) => known.fail(why, max),
+                (StateFile::Says(WorkStatus::Error, Some(error)), _) => {
+                    known.fail_with(error, max);
+                }
                 (StateFile::Says(WorkStatus::Error, None), _) => {
-                    known.fail("the state file says so, without a reason");
+                    known.fail("the state file says so, without a reason", max);
                 }
                 (StateFile::Says(status, _), _) if status.is_finished() => known.status = *status,
                 // It has not said how it ended: the end of the work counts.
                 (_, Work::Completed) => known.status = WorkStatus::Success,
-                (_, Work::Failed(why)) => known.fail(why),
+                (_, Work::Failed(why)) => known.fail(why, max),
                 (_, Work::Gone) => known.fail(
                     "the work that `workflow_id` names is not there; it may have been done and \
                      removed since. Set the item to to-do to start it again",
+                    max,
                 ),
                 (_, Work::Running | Work::None) => {}
             }
@@ -253,7 +277,7 @@ impl Manager {
     /// Notes that the work of items could not be started, and why.
     pub fn not_started(&mut self, failed: &[(ItemRef, String)]) {
         for (of, reason) in failed {
-            self.workers[of.worker].items[of.item].fail(reason);
+            self.workers[of.worker].items[of.item].fail(reason, self.reason_max);
         }
         let workers: BTreeSet<usize> = failed.iter().map(|(of, _)| of.worker).collect();
         for worker in workers {

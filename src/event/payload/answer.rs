@@ -4,12 +4,13 @@
 //! answer. The text on the wire ([`text`], [`failed`]) and the JSON Schema ([`schema`]) both come
 //! from that type, so they cannot differ.
 
+use http::StatusCode;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer, ser::SerializeMap as _};
 use serde_json::{Map, Value};
 
 use super::Object;
-use crate::error::{Code, Failure};
+use crate::error::Failure;
 use crate::event::EventType;
 
 /// The members of an answer beside those that every answer has.
@@ -182,7 +183,8 @@ impl Serialize for Properties<'_> {
 impl<'a> ErrorMember<'a> {
     pub fn of(failure: &'a Failure) -> Self {
         Self {
-            code: if failure.code() == Code::ServerError {
+            // Of the 5xx, 501 and 503 are for the client to act on (`errors.md` §2).
+            code: if failure.code().status() == StatusCode::INTERNAL_SERVER_ERROR {
                 ErrorClass::ServerError
             } else {
                 ErrorClass::ClientError

@@ -8,8 +8,8 @@ use serde_json::value::RawValue;
 
 use super::{AsText, RawJson, decode, json};
 use crate::clock::Timestamp;
-use crate::error::{Code, Failure};
-use crate::id::{CallId, MessageId};
+use crate::error::Failure;
+use crate::id::{CallId, MessageId, NAMESPACE_RULE, is_namespace};
 
 /// How long the name of an action may be, in bytes.
 pub const NAME_MAX: usize = 256;
@@ -140,16 +140,14 @@ impl Offered {
     /// Checks what was said.
     pub fn check(self) -> Result<Self, Failure> {
         let bad = |parameter: &'static str, message: String| {
-            Err(Failure::new(Code::BadRequest, message).with("parameter", parameter))
+            Err(Failure::bad_parameter(parameter, message))
         };
         if let Some(namespace) = self.namespace.as_deref()
             && !is_namespace(namespace)
         {
             return bad(
                 "namespace",
-                format!(
-                    "\"{namespace}\" is not a valid namespace: use 1 to 64 letters, digits, dots, hyphens or underscores"
-                ),
+                format!("\"{namespace}\" is not a valid namespace: use {NAMESPACE_RULE}"),
             );
         }
         if self.actions.len() > ANNOUNCED_MAX || self.labels.len() > ANNOUNCED_MAX {
@@ -190,13 +188,5 @@ pub(super) fn check_tags(tags: &[String]) -> Result<(), Failure> {
     let message = format!(
         "the member has more than {ANNOUNCED_MAX} tags, or more than {ANNOUNCED_BYTES_MAX} bytes of them"
     );
-    Err(Failure::new(Code::BadRequest, message).with("parameter", "tags"))
-}
-
-/// Whether a text may name a namespace.
-fn is_namespace(text: &str) -> bool {
-    (1..=64).contains(&text.len())
-        && text
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-'))
+    Err(Failure::bad_parameter("tags", message))
 }

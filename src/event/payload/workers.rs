@@ -141,7 +141,8 @@ pub struct Touch<'a> {
     /// The worker that has the task; if given, another one must not have it.
     #[serde(default)]
     pub worker_id: Option<String>,
-    /// From now, in milliseconds, at most 300000; 30000, if absent.
+    /// From now, in milliseconds, at most 300000. If absent, 30000; a lease is then not extended
+    /// beyond the time that the delivery may take.
     #[serde(default)]
     pub extend_ms: Option<i64>,
     /// How far the task is, at most 4 KiB.

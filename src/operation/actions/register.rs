@@ -1,18 +1,21 @@
 //! Registers an action, or replaces what there is of its name.
 
-use std::{ops::RangeInclusive, sync::Arc};
+use std::sync::Arc;
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 
 use super::check_may_change;
 use crate::auth::{Permission, ROLE_ADMIN};
-use crate::error::{Code, Failure};
+use crate::error::Failure;
 use crate::event::{
     EventType,
     payload::{self, actions},
 };
 use crate::operation::{
-    Access, Context, Family, Operation, Output, definitions, paging, turn::in_turn,
+    Access, Context, Family, Operation, Output,
+    bounds::{maybe_within, within},
+    definitions, paging,
+    turn::in_turn,
 };
 use crate::registry::{self, Action, ActionDispatch, WasmAction};
 
@@ -115,13 +118,16 @@ impl RegisterAction {
 
 fn read(request: actions::Register) -> Result<Action, Failure> {
     if request.name.is_empty() {
-        return Err(bad("name", "the name is empty; give it 1 to 256 bytes"));
+        return Err(Failure::bad_parameter(
+            "name",
+            "the name is empty; give it 1 to 256 bytes",
+        ));
     }
     let dispatch = match request.dispatch.as_deref() {
         None => ActionDispatch::Task,
         Some(name) => ActionDispatch::from_name(name).ok_or_else(|| {
             let message = format!("\"{name}\" is not a form of dispatch; use task or processor");
-            bad("dispatch", message)
+            Failure::bad_parameter("dispatch", message)
         })?,
     };
     Ok(Action {
@@ -164,15 +170,15 @@ fn check_type(request: &actions::Register) -> Result<(), Failure> {
         (None | Some("user"), None) | (Some("wasm"), Some(_)) => {}
         (None | Some("user"), Some(_)) => {
             let message = "`wasm` belongs to actions of the type wasm only";
-            return Err(bad("wasm", message));
+            return Err(Failure::bad_parameter("wasm", message));
         }
         (Some("wasm"), None) => {
             let message = "an action of the type wasm needs `wasm` with its `module`";
-            return Err(bad("wasm", message));
+            return Err(Failure::bad_parameter("wasm", message));
         }
         (Some(other), _) => {
             let message = format!("\"{other}\" is not a type of action; use user or wasm");
-            return Err(bad("type", message));
+            return Err(Failure::bad_parameter("type", message));
         }
     }
     Ok(())
@@ -181,7 +187,7 @@ fn check_type(request: &actions::Register) -> Result<(), Failure> {
 fn module(given: actions::Module) -> Result<NewModule, Failure> {
     let code = BASE64_STANDARD.decode(given.module.as_bytes());
     let code = code.map_err(|_| {
-        bad(
+        Failure::bad_parameter(
             "wasm.module",
             "the module is not valid base64; encode its bytes with padding",
         )
@@ -217,14 +223,10 @@ impl NewModule {
     }
 }
 
-fn bad(parameter: &'static str, message: impl Into<String>) -> Failure {
-    Failure::new(Code::BadRequest, message).with("parameter", parameter)
-}
-
 fn text(parameter: &'static str, text: String, max: usize) -> Result<Arc<str>, Failure> {
     if text.len() > max {
         let message = format!("{parameter} has {} bytes; at most {max}", text.len());
-        return Err(bad(parameter, message));
+        return Err(Failure::bad_parameter(parameter, message));
     }
     Ok(text.into())
 }
@@ -240,7 +242,7 @@ fn optional(
 fn tags(given: Vec<String>) -> Result<Vec<Box<str>>, Failure> {
     if given.len() > TAGS_MAX {
         let message = format!("there are {} tags; at most {TAGS_MAX}", given.len());
-        return Err(bad("tags", message));
+        return Err(Failure::bad_parameter("tags", message));
     }
     let is_tag = |tag: &String| {
         (1..=NAME_BYTES_MAX).contains(&tag.len()) && !tag.contains([',', ';']) && tag.trim() == tag
@@ -250,33 +252,7 @@ fn tags(given: Vec<String>) -> Result<Vec<Box<str>>, Failure> {
             "\"{tag}\" is not a valid tag: use 1 to {NAME_BYTES_MAX} bytes without commas, \
              semicolons and outer spaces"
         );
-        return Err(bad("tags", message));
+        return Err(Failure::bad_parameter("tags", message));
     }
     Ok(given.into_iter().map(Into::into).collect())
-}
-
-fn within<T: TryFrom<i64>>(
-    parameter: &'static str,
-    number: i64,
-    bounds: RangeInclusive<i64>,
-) -> Result<T, Failure> {
-    let within = T::try_from(number).ok();
-    within.filter(|_| bounds.contains(&number)).ok_or_else(|| {
-        let message = format!(
-            "{parameter} {number} is not within {} to {}",
-            bounds.start(),
-            bounds.end()
-        );
-        bad(parameter, message)
-    })
-}
-
-fn maybe_within<T: TryFrom<i64>>(
-    parameter: &'static str,
-    number: Option<i64>,
-    bounds: RangeInclusive<i64>,
-) -> Result<Option<T>, Failure> {
-    number
-        .map(|number| within(parameter, number, bounds))
-        .transpose()
 }

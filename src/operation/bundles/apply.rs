@@ -28,12 +28,10 @@ use crate::registry::{
     bundle::{Applied as Stored, BundleFile, NewBundle, OfEntities, Summary, Variables},
 };
 
+use crate::runtime::again;
 use crate::storage::Attribution;
 
 use super::{OwnRoutes, models::note_models};
-
-/// How often it is tried while others change what it depends on.
-const ATTEMPTS: usize = 20;
 
 /// The longest path of a file, in bytes.
 const PATH_MAX: usize = 512;
@@ -65,7 +63,7 @@ impl Operation for ApplyBundle {
                 "\"{name}\" cannot name a bundle: use 1 to 128 letters, digits, dots, hyphens or \
                  underscores"
             );
-            return Err(bad("bundle", message));
+            return Err(Failure::bad_parameter("bundle", message));
         }
         let files = request.files.into_iter().map(|file| BundleFile {
             path: file.path,
@@ -101,15 +99,7 @@ impl Operation for ApplyBundle {
         let tenant = &cx.caller().tenant;
         let native = new.of_entities(&namespace);
         note_models(cx.services(), tenant, &native, &mut new).await?;
-        let mut attempt = 1;
-        let applied = loop {
-            match store(&cx, &namespace, &new, is_dry).await {
-                Err(failure) if failure.code() == Code::Conflict && attempt < ATTEMPTS => {
-                    attempt += 1;
-                }
-                outcome => break outcome?,
-            }
-        };
+        let applied = again(|| store(&cx, &namespace, &new, is_dry)).await?;
         if !is_dry {
             give_machines(cx.services(), tenant, &cx.attribution(), &native).await;
         }
@@ -223,24 +213,23 @@ fn removal_warning(new: &NewBundle, removed: Option<&Removed>) -> Option<String>
     ))
 }
 
-fn bad(parameter: &'static str, message: impl Into<String>) -> Failure {
-    Failure::new(Code::BadRequest, message.into()).with("parameter", parameter)
-}
-
 /// Files within the limits, each with a path of its own.
 fn checked(files: Vec<BundleFile>) -> Result<Vec<BundleFile>, Failure> {
     if files.is_empty() {
-        return Err(bad("files", "the bundle has no files; send at least one"));
+        return Err(Failure::bad_parameter(
+            "files",
+            "the bundle has no files; send at least one",
+        ));
     }
     if files.len() > FILES_MAX {
         let message = format!("the bundle has more than {FILES_MAX} files; split it");
-        return Err(bad("files", message));
+        return Err(Failure::bad_parameter("files", message));
     }
     let bytes: usize = files.iter().map(|file| file.text.len()).sum();
     if bytes > BYTES_MAX {
         let message =
             format!("the files of the bundle are larger than {BYTES_MAX} bytes together; split it");
-        return Err(bad("files", message));
+        return Err(Failure::bad_parameter("files", message));
     }
     let mut paths = HashSet::new();
     for file in &files {
@@ -249,11 +238,11 @@ fn checked(files: Vec<BundleFile>) -> Result<Vec<BundleFile>, Failure> {
         if !fits {
             let message =
                 format!("the path of a file has 1 to {PATH_MAX} bytes without control characters");
-            return Err(bad("files", message));
+            return Err(Failure::bad_parameter("files", message));
         }
         if !paths.insert(&*file.path) {
             let message = format!("two files have the path {}; rename one", file.path);
-            return Err(bad("files", message));
+            return Err(Failure::bad_parameter("files", message));
         }
     }
     Ok(files)

@@ -10,21 +10,15 @@ use super::{
 };
 use crate::connector::Trust;
 use crate::dialect::{Findings, Tree};
-use crate::error::{Code, Failure};
-use crate::id::Tenant;
+use crate::error::Failure;
+use crate::id::{DEFAULT_NAMESPACE, Tenant};
 use crate::operation::Services;
 use crate::registry::{
     Created, NewDefinition,
     bundle::{Applied, BundleFile, NewBundle, Variables},
 };
-use crate::runtime::Initiator;
+use crate::runtime::{Initiator, again};
 use crate::storage::Attribution;
-
-/// The namespace of the operator's definitions.
-const NAMESPACE: &str = "default";
-
-/// How often it is tried while others change what it depends on.
-const ATTEMPTS: usize = 20;
 
 /// Why the definitions could not be applied.
 #[derive(Debug, thiserror::Error)]
@@ -69,7 +63,7 @@ pub async fn apply_definitions(
         let new = new.and_then(|new| check(new, tenant, &services.connectors, &services.routes));
         match new {
             Ok(mut new) => {
-                native = new.of_entities(NAMESPACE);
+                native = new.of_entities(DEFAULT_NAMESPACE);
                 note_models(services, tenant, &native, &mut new).await?;
                 findings_so_far.add(None, &new.findings);
                 bundle = Some(new);
@@ -81,34 +75,22 @@ pub async fn apply_definitions(
     for document in documents {
         let text = to_raw_value(&document.text)
             .map_err(|error| DefinitionsError::Findings(format!("{}: {error}", document.path)))?;
-        let (new, found) = NewDefinition::read(NAMESPACE, &text);
+        let (new, found) = NewDefinition::read(DEFAULT_NAMESPACE, &text);
         findings_so_far.add(Some(&document.path), &found);
         definitions.extend(new.map(|new| (&*document.path, new)));
     }
     if findings_so_far.has_errors {
         return Err(findings_so_far.refused());
     }
-    let mut attempt = 1;
-    loop {
-        match store(
-            services,
-            tenant,
-            bundle.as_ref(),
-            &definitions,
-            &mut findings_so_far,
-        )
-        .await
-        {
-            Err(failure) if failure.code() == Code::Conflict && attempt < ATTEMPTS => attempt += 1,
-            Err(failure) => return Err(failure.into()),
-            Ok(()) if findings_so_far.has_errors => return Err(findings_so_far.refused()),
-            Ok(()) => break,
-        }
+    let refused = again(|| store(services, tenant, bundle.as_ref(), &definitions)).await?;
+    if refused.has_errors {
+        findings_so_far.lines.extend(refused.lines);
+        return Err(findings_so_far.refused());
     }
     if let Some(bundle) = &bundle {
         let made = services
             .runtime
-            .make_mirror(tenant, NAMESPACE, &bundle.name);
+            .make_mirror(tenant, DEFAULT_NAMESPACE, &bundle.name);
         findings_so_far.lines.extend(made.await);
     }
     let by = Attribution {
@@ -119,39 +101,40 @@ pub async fn apply_definitions(
     Ok(findings_so_far.lines)
 }
 
+/// Stores all, unless something is refused: the findings about that.
 async fn store(
     services: &Services,
     tenant: &Tenant,
     bundle: Option<&NewBundle>,
     definitions: &[(&str, NewDefinition)],
-    findings_so_far: &mut FindingLines,
-) -> Result<(), Failure> {
+) -> Result<FindingLines, Failure> {
+    let mut refused = FindingLines::default();
     let by = Initiator::system(tenant);
     let mut session = services.runtime.session(&by, None).await?;
     let now = services.now();
     if let Some(bundle) = bundle {
         let applied = services
             .registry
-            .apply(session.unit()?, NAMESPACE, bundle, now)
+            .apply(session.unit()?, DEFAULT_NAMESPACE, bundle, now)
             .await?;
         if let Applied::Refused(found) = applied {
-            findings_so_far.add(None, &found);
+            refused.add(None, &found);
         }
     }
     for (path, new) in definitions {
-        let created = new.create(session.unit()?, NAMESPACE, now).await?;
+        let created = new.create(session.unit()?, DEFAULT_NAMESPACE, now).await?;
         if matches!(created, Created::NameTaken) {
             let mut found = Findings::default();
             let name = &new.document.name;
             let message = format!("the name {name} is that of a saga; choose another");
             found.error("E109", "name", message);
-            findings_so_far.add(Some(path), &found);
+            refused.add(Some(path), &found);
         }
     }
-    if findings_so_far.has_errors {
-        return Ok(());
+    if !refused.has_errors {
+        session.finish(&by.cancel).await?;
     }
-    session.finish(&by.cancel).await
+    Ok(refused)
 }
 
 /// All findings, as lines.

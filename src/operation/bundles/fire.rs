@@ -16,10 +16,10 @@ use crate::expr;
 use crate::operation::{
     Access, Context, Family, Operation, Output, once::WHOLE, paging, runs, turn::turn,
 };
-use crate::runtime::machines::{self, EntityEvent, Fire, Native};
-
-/// How often an event is tried for an entity that others change.
-const TRIES: usize = 10;
+use crate::runtime::{
+    again,
+    machines::{self, EntityEvent, Fire, Native},
+};
 
 pub(in crate::operation) struct FireEvent {
     namespace: Arc<str>,
@@ -44,11 +44,14 @@ impl Operation for FireEvent {
         let request: bundles::Fire<'_> = payload::decode(payload)?;
         let id = request.entity_id.unwrap_or(request.id).get();
         if !id.starts_with(|first: char| first == '"' || first == '-' || first.is_ascii_digit()) {
-            return Err(bad("entityId", "the id is neither a text nor a number"));
+            return Err(Failure::bad_parameter(
+                "entityId",
+                "the id is neither a text nor a number",
+            ));
         }
         let data = runs::json(request.data, "{}", "data")?;
         if !data.starts_with('{') {
-            return Err(bad("data", "the data is not an object"));
+            return Err(Failure::bad_parameter("data", "the data is not an object"));
         }
         Ok(Self {
             namespace: paging::namespace(request.namespace)?,
@@ -102,41 +105,33 @@ async fn fire_entity(cx: &Context, fire: &Fire) -> Result<Output<Fired>, Failure
     // A model that is not there is named first.
     cx.definitions(&model)
         .await
-        .map_err(|_| fire.without_model())?;
+        .map_err(|failure| match failure.code() {
+            Code::ModelNotFound => fire.without_model(),
+            _ => failure,
+        })?;
     // No action is called for an event that another one makes too late.
     let _turn = turn(cx, ("entity", fire.entity_id()?)).await?;
     let event = EntityEvent::new(Arc::clone(&fire.data));
-    let mut tries = 0;
-    loop {
-        tries += 1;
+    let attempt = || async {
         let mut session = cx.session_for(WHOLE, |_, _| String::new()).await?;
-        let fired = runtime.fire_entity(&mut session, &by, fire, &event).await;
-        let finished = match fired {
-            Ok(Native::Fired(fired, warnings)) => {
+        match runtime.fire_entity(&mut session, &by, fire, &event).await? {
+            Native::Fired(fired, warnings) => {
                 cx.finish(session, answer(fire, fired)?, warnings).await
             }
-            Ok(Native::WithoutWorkflow) => {
+            Native::WithoutWorkflow => {
                 drop(session);
                 let workflow = fire.machine.workflow(&fire.namespace);
                 let given = runtime.give_machine(&by.tenant, cx.attribution(), &model, &workflow);
                 given.await?;
-                // The next one begins after that commit.
+                // The next attempt begins after that commit.
                 Err(Failure::new(
                     Code::Conflict,
                     "the workflow of the model changes all the time",
                 ))
             }
-            Err(failure) => Err(failure),
-        };
-        match finished {
-            Err(failure) if failure.code() == Code::Conflict && tries < TRIES => {}
-            finished => return finished,
         }
-    }
-}
-
-fn bad(parameter: &'static str, message: &str) -> Failure {
-    Failure::new(Code::BadRequest, message).with("parameter", parameter)
+    };
+    again(attempt).await
 }
 
 fn unknown(machine: &str, namespace: &str) -> Failure {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::error::{Code, Failure};
 use crate::event::{EventType, payload::Object};
-use crate::expr::{self, Template, Values};
+use crate::expr::{self, CelError, Template, Values};
 use crate::id::Tenant;
 use crate::operation::Services;
 use crate::registry::bundle::{Route, RouteTarget, Routes};
@@ -75,7 +75,7 @@ impl Routed {
                     .raw("entity", &text("entity", entity, &values)?)
                     .raw("entityId", &evaluated("id", id, &values)?)
                     .raw("event", &text("event", event, &values)?)
-                    .raw("data", &data_of(data.as_ref(), input, &values));
+                    .raw("data", &data_of(data.as_ref(), input, &values)?);
                 match connector {
                     Some(connector) => object.text("connector", connector),
                     None => object,
@@ -87,10 +87,13 @@ impl Routed {
 }
 
 fn evaluated(what: &str, template: &Template, values: &Values<'_>) -> Result<String, Failure> {
-    template.evaluate(values).map_err(|error| {
-        let message = format!("the {what} of the state transition cannot be evaluated: {error}");
-        Failure::new(Code::BadRequest, message)
-    })
+    let value = template.evaluate(values);
+    value.map_err(|error| without_value(what, &error))
+}
+
+fn without_value(what: &str, error: &CelError) -> Failure {
+    let message = format!("the {what} of the state transition cannot be evaluated: {error}");
+    Failure::new(Code::BadRequest, message)
 }
 
 /// A value that must be a text.
@@ -103,11 +106,20 @@ fn text(what: &str, template: &Template, values: &Values<'_>) -> Result<String, 
     Err(Failure::new(Code::BadRequest, message))
 }
 
-/// What guards and actions read; the whole input where the flow gives no object.
-fn data_of(data: Option<&Template>, input: &str, values: &Values<'_>) -> String {
-    let data = data.and_then(|data| data.evaluate(values).ok());
-    let data = data.filter(|data| data.starts_with('{'));
-    data.unwrap_or_else(|| input.to_owned())
+/// What guards and actions read: an object that the flow composes, or the whole input where the flow
+/// gives no object, or names one that is not in the request. If a member of a composed object has no
+/// value, the request is refused: the whole input may have members that the flow leaves out.
+fn data_of(data: Option<&Template>, input: &str, values: &Values<'_>) -> Result<String, Failure> {
+    let Some(data) = data else {
+        return Ok(input.to_owned());
+    };
+    let is_composed = matches!(data, Template::Object(_));
+    match data.evaluate(values) {
+        Ok(value) if value.starts_with('{') => Ok(value),
+        Ok(_) => Ok(input.to_owned()),
+        Err(CelError::Missing(_)) if !is_composed => Ok(input.to_owned()),
+        Err(error) => Err(without_value("data", &error)),
+    }
 }
 
 /// The route of a tenant that a request to this path meets; none if there is none.

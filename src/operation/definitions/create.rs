@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use super::{actions::note_unregistered, findings, invalid};
 use crate::dialect::Findings;
-use crate::error::{Code, Failure};
+use crate::error::Failure;
 use crate::event::{
     EventType,
     payload::{
@@ -16,9 +16,7 @@ use crate::event::{
 };
 use crate::operation::{Access, Context, Family, Operation, Output, conditions, paging};
 use crate::registry::{self, NewDefinition};
-
-/// How often it is tried while the trigger of the definition moves.
-const ATTEMPTS: usize = 20;
+use crate::runtime::again;
 
 pub(in crate::operation) struct CreateDefinition {
     namespace: Arc<str>,
@@ -51,15 +49,8 @@ impl Operation for CreateDefinition {
         let (new, mut found) = read(&cx, &namespace, document).await?;
         let new = new.ok_or_else(|| invalid("document", &found))?;
         note_unregistered(&cx, &namespace, &new, &mut found).await?;
-        let mut attempt = 1;
-        loop {
-            match store(&cx, &namespace, &new, &found).await {
-                Err(failure) if failure.code() == Code::Conflict && attempt < ATTEMPTS => {
-                    attempt += 1;
-                }
-                outcome => return outcome,
-            }
-        }
+        // The trigger of the definition may move at the same time.
+        again(|| store(&cx, &namespace, &new, &found)).await
     }
 }
 

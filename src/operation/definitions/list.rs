@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::error::{Code, Failure};
+use crate::error::Failure;
 use crate::event::{
     EventType,
     payload::{self, definitions},
@@ -33,7 +33,7 @@ impl Operation for ListDefinitions {
         let kind = |name: String| {
             DefinitionKind::from_name(&name).ok_or_else(|| {
                 let message = format!("\"{name}\" is not a kind of definition; use flo or saga");
-                Failure::new(Code::BadRequest, message).with("parameter", "kind")
+                Failure::bad_parameter("kind", message)
             })
         };
         Ok(Self {

@@ -11,7 +11,7 @@ pub(super) use list::ListFiles;
 pub(super) use put::PutFile;
 
 use crate::dialect::managers::{FilePath, PathError};
-use crate::error::{Code, Failure};
+use crate::error::Failure;
 
 /// The path that a request names.
 fn path(given: &str) -> Result<FilePath, Failure> {
@@ -20,5 +20,5 @@ fn path(given: &str) -> Result<FilePath, Failure> {
 
 fn malformed(parameter: &'static str, given: &str, error: &PathError) -> Failure {
     let message = format!("`{given}` is not a valid {parameter} of files: {error}");
-    Failure::new(Code::BadRequest, message).with("parameter", parameter)
+    Failure::bad_parameter(parameter, message)
 }

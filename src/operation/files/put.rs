@@ -41,7 +41,7 @@ impl Operation for PutFile {
                 "the content has {bytes} bytes; a file has at most {CONTENT_BYTES_MAX}, so write \
                  it as several"
             );
-            return Err(Failure::new(Code::BadRequest, message).with("parameter", "content"));
+            return Err(Failure::bad_parameter("content", message));
         }
         Document::from_raw(request.content)
             .map_err(|error| Failure::malformed(format!("invalid content: {error}")))?;

@@ -41,6 +41,7 @@ use crate::auth::{
 use crate::clock::Timestamp;
 use crate::error::{Code, Failure};
 use crate::event::payload::{AsText, clients, key_pairs};
+use crate::runtime::again;
 use crate::storage::{self, Identity, IdentityChange, IdentityKind, Storage};
 
 pub(super) use create_client::CreateClient;
@@ -61,9 +62,6 @@ pub(super) use register_trusted_key::RegisterTrustedKey;
 pub(super) use reload_providers::ReloadProviders;
 pub(super) use reset_client_secret::ResetClientSecret;
 pub(super) use update_provider::UpdateProvider;
-
-/// How often a change is made that another process was faster than.
-const TRIES: usize = 8;
 
 /// Why what is stored could not be made known.
 #[derive(Debug, thiserror::Error)]
@@ -206,15 +204,7 @@ where
     F: Future<Output = Result<T, Failure>> + Send + 'static,
 {
     let context = cx.clone();
-    let changed = async move {
-        let mut tries = 1;
-        loop {
-            match change(context.clone(), tokens.clone()).await {
-                Err(failure) if failure.code() == Code::Conflict && tries < TRIES => tries += 1,
-                outcome => return outcome,
-            }
-        }
-    };
+    let changed = async move { again(|| change(context.clone(), tokens.clone())).await };
     let changed = cx.in_flight().spawn(changed.in_current_span());
     changed.await.unwrap_or_else(|ended| {
         let Ok(panic) = ended.try_into_panic() else {

@@ -2,15 +2,13 @@
 //! nothing until its definition is enabled or created again.
 
 use crate::auth::{Permission, ROLE_ADMIN};
-use crate::error::{Code, Failure};
+use crate::error::Failure;
 use crate::event::{
     EventType,
     payload::{self, incidents},
 };
 use crate::operation::{Access, Context, Family, Operation, Output};
-
-/// How often a cancel is tried again that met another advance of the run.
-const TRIES: usize = 10;
+use crate::runtime::again;
 
 pub(in crate::operation) struct CancelIncident(String);
 
@@ -33,31 +31,24 @@ impl Operation for CancelIncident {
     async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         cx.refuse_token()?;
         let (runtime, by) = (cx.runtime(), cx.initiator());
-        let mut tries = 0;
-        loop {
-            tries += 1;
+        let cancel = || async {
             let incident = runtime.incident(&by.tenant, &self.0).await?;
             let mut session = cx.session_for(0, |_, _| String::new()).await?;
-            let arrived = runtime.cancel_work(&mut session, &by, &incident.work).await;
+            let arrived = runtime
+                .cancel_work(&mut session, &by, &incident.work)
+                .await?;
             let closed = incidents::Closed {
                 incident_id: self.0.clone(),
             };
-            let finished = match arrived {
-                Ok(arrived) => {
-                    let finished = cx.finish(session, closed, Vec::new()).await;
-                    match (&finished, arrived) {
-                        (Ok(_), Some(arrived)) => runtime.after_advance(&by.tenant, arrived),
-                        (Err(_), Some(arrived)) => runtime.advance_failed(&by.tenant, &arrived),
-                        (_, None) => {}
-                    }
-                    finished
-                }
-                Err(failure) => Err(failure),
-            };
-            match finished {
-                Err(failure) if failure.code() == Code::Conflict && tries < TRIES => {}
-                finished => return finished,
+            let finished = cx.finish(session, closed, Vec::new()).await;
+            match (&finished, arrived) {
+                (Ok(_), Some(arrived)) => runtime.after_advance(&by.tenant, arrived),
+                (Err(_), Some(arrived)) => runtime.advance_failed(&by.tenant, &arrived),
+                (_, None) => {}
             }
-        }
+            finished
+        };
+        // The run may advance at the same time.
+        again(cancel).await
     }
 }

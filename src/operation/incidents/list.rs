@@ -1,7 +1,7 @@
 //! Lists incidents by their ids.
 
 use crate::auth::{Permission, ROLE_ADMIN};
-use crate::error::{Code, Failure};
+use crate::error::Failure;
 use crate::event::{
     EventType,
     payload::{self, AsText, incidents},
@@ -34,7 +34,7 @@ impl Operation for ListIncidents {
             let mut kinds = IncidentKind::ALL.into_iter();
             kinds.find(|kind| kind.as_str() == name).ok_or_else(|| {
                 let message = format!("\"{name}\" is not a kind; use run, timer or producer");
-                Failure::new(Code::BadRequest, message).with("parameter", "kind")
+                Failure::bad_parameter("kind", message)
             })
         };
         Ok(Self {

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use serde_json::value::RawValue;
 
-use crate::error::{Code, Failure};
+use crate::error::Failure;
 use crate::event::{
     EventType,
     payload::{
@@ -14,7 +14,8 @@ use crate::event::{
 };
 use crate::id::RunId;
 use crate::operation::runs::{check_size, json, wait_for_end};
-use crate::operation::{Access, Context, Family, Operation, Output, paging};
+use crate::operation::{Access, Context, Family, Operation, Output, bounds::within, paging};
+use crate::runtime::again;
 use crate::runtime::runs::{Invoke, InvokedTask, TaskStatus};
 
 /// How long a caller may wait for the end of a task.
@@ -25,16 +26,9 @@ const DELAY_MAX: i64 = 30 * 24 * 60 * 60 * 1_000;
 
 const PRIORITY: i64 = 10;
 
-/// How often an invocation is tried again that met another with the same key.
-const TRIES: usize = 5;
-
 pub(in crate::operation) struct InvokeAction {
     invoke: Invoke,
     wait: Duration,
-}
-
-fn bad(parameter: &'static str, message: String) -> Failure {
-    Failure::new(Code::BadRequest, message).with("parameter", parameter)
 }
 
 impl Operation for InvokeAction {
@@ -50,21 +44,11 @@ impl Operation for InvokeAction {
         let request: invocations::Invoke<'_> = payload::decode(payload)?;
         let wait = request.wait_ms.unwrap_or(0);
         if wait > WAIT_MAX {
-            let message = format!("waitMs is {wait}; 0 to {WAIT_MAX} are allowed");
-            return Err(bad("waitMs", message));
+            let message = format!("waitMs is {wait}; use 0 to {WAIT_MAX}");
+            return Err(Failure::bad_parameter("waitMs", message));
         }
-        let priority = request.priority.unwrap_or(PRIORITY);
-        let priority = u8::try_from(priority).map_err(|_| {
-            bad(
-                "priority",
-                format!("priority is {priority}; 0 to 255 are allowed"),
-            )
-        })?;
-        let delay = request.delay_ms.unwrap_or(0);
-        if !(0..=DELAY_MAX).contains(&delay) {
-            let message = format!("delayMs is {delay}; 0 to {DELAY_MAX} are allowed");
-            return Err(bad("delayMs", message));
-        }
+        let priority = within("priority", request.priority.unwrap_or(PRIORITY), 0..=255)?;
+        let delay = within("delayMs", request.delay_ms.unwrap_or(0), 0..=DELAY_MAX)?;
         let labels = request.labels.unwrap_or_default().into_iter();
         let labels = labels.map(|(name, value)| (name.into(), value.into()));
         Ok(Self {
@@ -74,7 +58,7 @@ impl Operation for InvokeAction {
                 input: json(request.input, "{}", "input")?.into(),
                 key: request.idempotency_key.map(Into::into),
                 priority,
-                delay: Duration::from_millis(delay.unsigned_abs()),
+                delay: Duration::from_millis(delay),
                 labels: labels.collect::<BTreeMap<_, _>>(),
             },
             wait: Duration::from_millis(wait),
@@ -84,27 +68,27 @@ impl Operation for InvokeAction {
     async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         cx.refuse_token()?;
         check_size(&cx, &self.invoke.input, "input")?;
-        let mut tries = 0;
-        loop {
-            tries += 1;
+        let invoke = || async {
             let mut session = cx.session_for(0, |_, _| String::new()).await?;
             let by = cx.initiator();
             let invoked = cx.runtime().invoke(&mut session, &by, self.invoke.clone());
             let invoked = invoked.await?;
             // What a repeat of the request is answered.
             let accepted = given(&self.accepted(&invoked))?;
-            let InvokedTask {
-                run, task, is_new, ..
-            } = invoked;
-            match cx.finish(session, accepted, Vec::new()).await {
-                Ok(accepted) if self.wait.is_zero() && is_new => return Ok(accepted),
-                Ok(_) if self.wait.is_zero() => return found(&cx, &task).await,
-                Ok(_) => return self.ended(&cx, run, &task).await,
-                // Another with the same key was committed first: it is found now.
-                Err(failure) if failure.code() == Code::Conflict && tries < TRIES => {}
-                Err(failure) => return Err(failure),
-            }
+            Ok((cx.finish(session, accepted, Vec::new()).await?, invoked))
+        };
+        // Another with the same key may be committed first: it is found then.
+        let (accepted, invoked) = again(invoke).await?;
+        let InvokedTask {
+            run, task, is_new, ..
+        } = invoked;
+        if !self.wait.is_zero() {
+            return self.ended(&cx, run, &task).await;
         }
+        if is_new {
+            return Ok(accepted);
+        }
+        found(&cx, &task).await
     }
 }
 

@@ -1,6 +1,6 @@
 //! Lists tasks, the newest first.
 
-use crate::error::{Code, Failure};
+use crate::error::Failure;
 use crate::event::{
     EventType,
     payload::{self, invocations},
@@ -8,7 +8,6 @@ use crate::event::{
 use crate::operation::{
     Access, Context, Family, Operation, Output,
     paging::{self, Paging},
-    reply::cancelled,
 };
 use crate::runtime::runs::{TaskPlace, TaskStatus, TasksAsked};
 
@@ -33,14 +32,14 @@ impl Operation for ListTasks {
                     "\"{name}\" is not a status; use pending, running, completed, failed, \
                      cancelled or timed_out"
                 );
-                Failure::new(Code::BadRequest, message).with("parameter", "status")
+                Failure::bad_parameter("status", message)
             })
         };
         let paging = Paging::read(request.limit, request.cursor.as_deref())?;
         let before = |place: &String| {
             TaskPlace::parse(place).ok_or_else(|| {
                 let message = "the cursor is not valid; use the nextCursor of a page as it is";
-                Failure::new(Code::BadRequest, message).with("parameter", "cursor")
+                Failure::bad_parameter("cursor", message)
             })
         };
         let statuses = request.status.unwrap_or_default().into_iter();
@@ -60,7 +59,7 @@ impl Operation for ListTasks {
         let tenant = &cx.caller().tenant;
         let (found, next) = tokio::select! {
             found = cx.runtime().list_tasks(tenant, &self.asked) => found?,
-            () = cx.cancel().cancelled() => return Err(cancelled()),
+            () = cx.cancel().cancelled() => return Err(Failure::cancelled()),
         };
         let next = next.map(|next| next.to_string());
         Ok(Output::one(invocations::Page {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{bad, file, not_found, of_manager, read};
+use super::{file, not_found, of_manager, read};
 use crate::dialect::managers::{ItemRef, Manager, NotAManager, Part};
 use crate::error::{Code, Failure};
 use crate::event::{
@@ -47,7 +47,7 @@ impl Operation for ControlManager {
         };
         let (worker, item) = (request.worker.map(part), request.item.map(part));
         if item.is_some() && worker.is_none() {
-            return Err(bad(
+            return Err(Failure::bad_parameter(
                 "item",
                 "an item is that of a worker; name the `worker`",
             ));
@@ -55,13 +55,16 @@ impl Operation for ControlManager {
         let change = match &*request.r#do {
             "reset" => Change::Reset { worker, item },
             _ if worker.is_some() => {
-                return Err(bad("worker", "only a reset is about one worker"));
+                return Err(Failure::bad_parameter(
+                    "worker",
+                    "only a reset is about one worker",
+                ));
             }
             "pause" => Change::Pause,
             "resume" => Change::Resume,
             other => {
                 let message = format!("`{other}` is unknown; use pause, resume or reset");
-                return Err(bad("do", message));
+                return Err(Failure::bad_parameter("do", message));
             }
         };
         Ok(Self {
@@ -143,7 +146,7 @@ impl ControlManager {
             }
             Change::Reset { worker, item } => manager
                 .reset(worker.as_ref(), item.as_ref())
-                .map_err(|unknown| bad(unknown.0, unknown.1))?,
+                .map_err(|unknown| Failure::bad_parameter(unknown.0, unknown.1))?,
         };
         let shown = |of: ItemRef| managers::Changed {
             worker: manager.workers[of.worker].order,

@@ -2,7 +2,6 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::bad;
 use crate::clock::Timestamp;
 use crate::dialect::managers::{Manager, path_of};
 use crate::entity::Document;
@@ -45,7 +44,7 @@ impl Operation for CreateManager {
                 "the document has {bytes} bytes; a manager has at most {DOCUMENT_BYTES_MAX}, so \
                  make several"
             );
-            return Err(bad("document", message));
+            return Err(Failure::bad_parameter("document", message));
         }
         Document::from_raw(request.document)
             .map_err(|error| Failure::malformed(format!("invalid document: {error}")))?;

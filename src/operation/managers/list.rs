@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{bad, read};
+use super::read;
 use crate::dialect::managers::{
     FilePath, MANAGERS, ManagerStatus, is_manager_in_folder, manager_at,
 };
@@ -44,7 +44,7 @@ impl Operation for ListManagers {
         let request: managers::List = payload::decode(payload)?;
         let status = request.status.map(|name| {
             ManagerStatus::from_name(&name).ok_or_else(|| {
-                bad(
+                Failure::bad_parameter(
                     "status",
                     format!(
                         "`{name}` is not a status of managers; use to-do, in-progress, done, \

@@ -17,15 +17,12 @@ use std::sync::Arc;
 use super::{Context, conditions};
 use crate::dialect::managers::{FilePath, MANAGERS, Manager, NotAManager, path_of};
 use crate::error::{Code, Failure};
+use crate::pool::AT_ONCE_BYTES_MAX;
 use crate::registry;
-
-/// The largest document of a manager that is read on the calling thread, in bytes: well below a
-/// millisecond.
-const AT_ONCE_MAX: usize = 64 << 10;
 
 /// Reads the document of a manager.
 async fn read(cx: &Context, text: Arc<str>) -> Result<Result<Manager, NotAManager>, Failure> {
-    if text.len() <= AT_ONCE_MAX {
+    if text.len() <= AT_ONCE_BYTES_MAX {
         return Ok(Manager::read(&text));
     }
     Box::pin(conditions::reading(cx, move || Manager::read(&text))).await
@@ -50,8 +47,4 @@ fn of_manager(failure: registry::Error, namespace: &str, manager: &str) -> Failu
         return not_found(namespace, manager);
     }
     failure.into()
-}
-
-fn bad(parameter: &'static str, message: impl Into<String>) -> Failure {
-    Failure::new(Code::BadRequest, message).with("parameter", parameter)
 }

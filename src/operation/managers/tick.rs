@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::bad;
 use crate::dialect::managers::{WrongPayload, wanted};
 use crate::error::Failure;
 use crate::event::{
@@ -33,12 +32,12 @@ impl Operation for TickManagers {
             let message = format!(
                 "unknown member `{member}`; `payload` names managers by `managers` or `state_path`"
             );
-            return Err(bad("payload", message));
+            return Err(Failure::bad_parameter("payload", message));
         }
         let named = match request.payload {
             None => None,
             Some(payload) => wanted(payload.managers, payload.state_path.as_deref())
-                .map_err(|WrongPayload(member, message)| bad(member, message))?,
+                .map_err(|WrongPayload(member, message)| Failure::bad_parameter(member, message))?,
         };
         Ok(Self {
             namespace: paging::namespace(request.namespace)?,

@@ -4,7 +4,7 @@ use super::{
     deliver::{Delivery, deliver},
     wait_for_end,
 };
-use crate::error::{Code, Failure};
+use crate::error::Failure;
 use crate::event::{
     EventType,
     payload::{self, runs},
@@ -39,7 +39,7 @@ impl Operation for CancelRun {
         let reason = request.reason.unwrap_or_else(|| REASON.to_owned());
         if reason.len() > REASON_MAX {
             let message = format!("the reason has more than {REASON_MAX} bytes");
-            return Err(Failure::new(Code::BadRequest, message).with("parameter", "reason"));
+            return Err(Failure::bad_parameter("reason", message));
         }
         Ok(Self {
             run: request.run_id,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::error::Failure;
 use crate::event::payload::Answer;
 use crate::id::RunId;
-use crate::operation::{Context, Output, reply::cancelled};
+use crate::operation::{Context, Output};
 use crate::runtime::runs::{Arrived, Try};
 
 /// What is delivered to a run.
@@ -34,7 +34,7 @@ pub(super) async fn deliver<A: Answer>(
             Try::FIRST
         } else {
             let attempt = cx.cancel().run_until_cancelled(tries.begin()).await;
-            attempt.ok_or_else(cancelled)?
+            attempt.ok_or_else(Failure::cancelled)?
         };
         let mut session = cx.session_for(0, |_, _| String::new()).await?;
         session.is_try(attempt);

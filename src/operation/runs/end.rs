@@ -20,8 +20,7 @@ pub(in crate::operation) async fn wait_for_end(
         tokio::select! {
             () = end.reached() => {}
             () = tokio::time::sleep(wait) => {}
-            () = cx.cancel().cancelled() => {}
-            () = cx.stopping().cancelled() => {}
+            _ = cx.given_up() => {}
             () = cx.login().withdrawn() => return Err(auth::withdrawn()),
         }
     }

@@ -19,9 +19,7 @@ use crate::event::{
 };
 use crate::id::RunId;
 use crate::operation::{
-    Access, Answers, Context, Family, Operation, Output, paging,
-    reply::cancelled,
-    subscribe_changes::{from, stopping},
+    Access, Answers, Context, Family, Operation, Output, paging, subscribe_changes::from,
 };
 use crate::program::EventKind;
 use crate::runtime::runs::events;
@@ -60,10 +58,9 @@ impl Operation for FollowRuns {
 
     async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let following = match &self.run {
-            Some(run) => self.one(&cx, run).await?,
-            None => self.all(&cx)?,
+            Some(run) => self.one(cx, run).await?,
+            None => self.all(cx)?,
         };
-        let following = Following { cx, ..following };
         let events = stream::try_unfold(following, |mut following| async move {
             let next = following.next().await?;
             Ok(next.map(|event| (event, following)))
@@ -73,7 +70,7 @@ impl Operation for FollowRuns {
 }
 
 impl FollowRuns {
-    async fn one(&self, cx: &Context, run: &str) -> Result<Following, Failure> {
+    async fn one(&self, cx: Context, run: &str) -> Result<Following, Failure> {
         let tenant = &cx.caller().tenant;
         let stored = cx.runtime().stored_run(tenant, run).await?;
         let state = cx.runtime().run_state(&stored)?;
@@ -88,7 +85,7 @@ impl FollowRuns {
             .follow_runs(tenant, FollowedRuns::One(stored.id, after));
         Ok(Following {
             feed,
-            cx: cx.clone(),
+            cx,
             ready: VecDeque::new(),
             after,
             // After its last event a run has only late answers, which are not sent.
@@ -100,7 +97,7 @@ impl FollowRuns {
         })
     }
 
-    fn all(self, cx: &Context) -> Result<Following, Failure> {
+    fn all(self, cx: Context) -> Result<Following, Failure> {
         let tenant = &cx.caller().tenant;
         let newest = cx.storage().latest().0;
         let from = from(self.from)?.unwrap_or(Position(newest));
@@ -117,7 +114,7 @@ impl FollowRuns {
         let feed = cx.storage().follow_runs(tenant, FollowedRuns::All(from));
         Ok(Following {
             feed,
-            cx: cx.clone(),
+            cx,
             ready: VecDeque::new(),
             after: 0,
             is_over: false,
@@ -168,8 +165,7 @@ impl Following {
             }
             let found = tokio::select! {
                 biased;
-                () = self.cx.cancel().cancelled() => return Err(cancelled()),
-                () = self.cx.stopping().cancelled() => return Err(stopping()),
+                failure = self.cx.given_up() => return Err(failure),
                 found = self.feed.next() => found?,
             };
             for advance in found {

@@ -20,10 +20,6 @@ pub(in crate::operation) struct ListRuns {
     is_empty: bool,
 }
 
-fn bad(parameter: &'static str, message: String) -> Failure {
-    Failure::new(Code::BadRequest, message).with("parameter", parameter)
-}
-
 impl Operation for ListRuns {
     type Payload = runs::List;
     type Answer = runs::Page;
@@ -41,24 +37,25 @@ impl Operation for ListRuns {
                     "\"{name}\" is not a status; use pending, running, waiting, completed, \
                      failed, cancelled or timed_out"
                 );
-                bad("status", message)
+                Failure::bad_parameter("status", message)
             })
         };
         let filter = |text: String| {
             AttributeFilter::parse(&text).ok_or_else(|| {
                 let message = format!("\"{text}\" is not a filter; use a=x, n<5 or n>5");
-                bad("attributes", message)
+                Failure::bad_parameter("attributes", message)
             })
         };
         let entity = |id: String| {
-            id.parse()
-                .map_err(|_| bad("entityId", format!("entityId `{id}` is not a UUID")))
+            id.parse().map_err(|_| {
+                Failure::bad_parameter("entityId", format!("entityId `{id}` is not a UUID"))
+            })
         };
         let paging = Paging::read(request.limit, request.cursor.as_deref())?;
         let before = |number: &String| {
             number.parse().map(RunId::new).map_err(|_| {
                 let message = "the cursor is not valid; use the nextCursor of a page as it is";
-                bad("cursor", message.to_owned())
+                Failure::bad_parameter("cursor", message.to_owned())
             })
         };
         let statuses = request.status.unwrap_or_default().into_iter();

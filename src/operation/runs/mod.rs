@@ -16,7 +16,7 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 
 use crate::entity::{DEPTH_MAX, Position, is_too_deep, is_unicode};
-use crate::error::{Code, Failure};
+use crate::error::Failure;
 use crate::event::payload::{
     AsText, RawJson,
     runs::{CompensationFault, DefinitionName, Event, Fault, Run, Signal, StepResult, Waiting},
@@ -45,7 +45,7 @@ pub(in crate::operation) fn json(
     let text = given.map_or(otherwise, RawValue::get);
     let refused = |why: String| {
         let message = format!("the {what} {why}");
-        Failure::new(Code::BadRequest, message).with("parameter", what)
+        Failure::bad_parameter(what, message)
     };
     if is_too_deep(text) {
         let why = format!("is nested deeper than {DEPTH_MAX} levels");
@@ -63,7 +63,7 @@ pub(in crate::operation) fn json(
 fn kind(name: &str) -> Result<RunKind, Failure> {
     RunKind::from_name(name).ok_or_else(|| {
         let message = format!("\"{name}\" is not a kind; use flo, saga or manager");
-        Failure::new(Code::BadRequest, message).with("parameter", "kind")
+        Failure::bad_parameter("kind", message)
     })
 }
 
@@ -76,7 +76,7 @@ pub(in crate::operation) fn check_size(
     let (bytes, max) = (text.len(), cx.runtime().run_payload_max());
     if bytes > max {
         let message = format!("the {what} has {bytes} bytes; at most {max} are allowed");
-        return Err(Failure::new(Code::BadRequest, message).with("parameter", what));
+        return Err(Failure::bad_parameter(what, message));
     }
     Ok(())
 }

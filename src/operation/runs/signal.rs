@@ -45,7 +45,7 @@ impl Operation for SignalRun {
         let delivered = deliver(&cx, &self.run, delivery, |arrived| runs::Signalled {
             run_id: self.run.clone(),
             kind: self.kind.clone(),
-            matched: arrived.has_matched(),
+            matched: arrived.is_taken,
             status: arrived.status.as_str().to_owned(),
         });
         let delivered = delivered.await;

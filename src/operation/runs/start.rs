@@ -20,6 +20,7 @@ use crate::event::{
 use crate::id::RunId;
 use crate::operation::{Access, Answer, Context, Family, Operation, Output, Success, paging};
 use crate::program::StartedBy;
+use crate::runtime::again;
 use crate::runtime::runs::{RunStarted, StartRun as Start};
 use crate::storage::RunName;
 
@@ -28,9 +29,6 @@ const WAIT_MAX: u64 = 30_000;
 
 /// How many characters an idempotency key has at most.
 const KEY_MAX: usize = 255;
-
-/// How often a start is tried again that met another with the same key.
-const TRIES: usize = 5;
 
 pub(in crate::operation) struct StartRun {
     start: Start,
@@ -51,19 +49,15 @@ impl Operation for StartRun {
         let request: runs::Start<'_> = payload::decode(payload)?;
         let wait = request.wait_ms;
         if let Some(wait) = wait.filter(|wait| *wait > WAIT_MAX) {
-            return Err(Failure::new(
-                Code::BadRequest,
-                format!("waitMs is {wait}; 0 to {WAIT_MAX} are allowed"),
-            ));
+            let message = format!("waitMs is {wait}; use 0 to {WAIT_MAX}");
+            return Err(Failure::bad_parameter("waitMs", message));
         }
         let key = request.idempotency_key;
         if let Some(key) = &key
             && key.chars().count() > KEY_MAX
         {
-            return Err(Failure::new(
-                Code::BadRequest,
-                format!("idempotencyKey has more than {KEY_MAX} characters"),
-            ));
+            let message = format!("idempotencyKey has more than {KEY_MAX} characters");
+            return Err(Failure::bad_parameter("idempotencyKey", message));
         }
         let name = RunName {
             namespace: paging::namespace(request.namespace)?,
@@ -71,9 +65,8 @@ impl Operation for StartRun {
         };
         let input = json(request.input, "{}", "input")?;
         if *name.name == *MANAGER {
-            wanted_in(&input).map_err(|WrongPayload(member, message)| {
-                Failure::new(Code::BadRequest, message).with("parameter", member)
-            })?;
+            wanted_in(&input)
+                .map_err(|WrongPayload(member, message)| Failure::bad_parameter(member, message))?;
         }
         Ok(Self {
             start: Start {
@@ -90,9 +83,7 @@ impl Operation for StartRun {
     async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         check_size(&cx, &self.start.input, "input")?;
         let name = Arc::clone(&self.start.name.name);
-        let mut tries = 0;
-        loop {
-            tries += 1;
+        let start = || async {
             let mut session = cx.session_for(0, |_, _| String::new()).await?;
             let by = cx.initiator();
             let start = Start {
@@ -115,15 +106,16 @@ impl Operation for StartRun {
                 )
             });
             let warnings = warning.into_iter().collect();
-            match cx.finish(session, answer, warnings).await {
-                Ok(Output::One(answer, warnings)) if may_wait => {
-                    let answer = waited(&cx, started.run, answer, wait).await?;
-                    return Ok(Output::One(answer, warnings));
-                }
-                // Another start with the same key was committed first: it is found now.
-                Err(failure) if failure.code() == Code::Conflict && tries < TRIES => {}
-                finished => return finished,
+            let finished = cx.finish(session, answer, warnings).await?;
+            Ok((finished, started.run, may_wait.then_some(wait)))
+        };
+        // Another start with the same key may be committed first: it is found then.
+        match again(start).await? {
+            (Output::One(answer, warnings), run, Some(wait)) => {
+                let answer = waited(&cx, run, answer, wait).await?;
+                Ok(Output::One(answer, warnings))
             }
+            (finished, _, _) => Ok(finished),
         }
     }
 

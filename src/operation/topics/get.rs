@@ -33,7 +33,7 @@ impl Operation for GetTopic {
         let after = request.from_sequence.unwrap_or(0);
         if after < 0 {
             let message = format!("fromSequence {after} is less than 0");
-            return Err(Failure::new(Code::BadRequest, message).with("parameter", "fromSequence"));
+            return Err(Failure::bad_parameter("fromSequence", message));
         }
         Ok(Self {
             topic: TopicKey::new(paging::namespace(request.namespace)?, request.topic),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::entity::Document;
-use crate::error::{Code, Failure};
+use crate::error::Failure;
 use crate::event::{
     EventType,
     payload::{self, topics},
@@ -40,7 +40,7 @@ impl Operation for PublishToTopic {
         let count = request.events.len();
         if !(1..=EVENTS_MAX).contains(&count) {
             let message = format!("there are {count} events; give 1 to {EVENTS_MAX} at a time");
-            return Err(bad("events", message));
+            return Err(Failure::bad_parameter("events", message));
         }
         let name = name("topic", request.topic)?;
         let events = request.events.into_iter().enumerate();
@@ -97,7 +97,7 @@ fn read(event: topics::NewEvent<'_>) -> Result<NewTopicEvent, Failure> {
     let bytes = event.payload.get().len();
     if bytes > PAYLOAD_BYTES_MAX {
         let message = format!("the payload has {bytes} bytes; at most {PAYLOAD_BYTES_MAX}");
-        return Err(bad("payload", message));
+        return Err(Failure::bad_parameter("payload", message));
     }
     let payload = Document::from_raw(event.payload)
         .map_err(|error| Failure::malformed(format!("invalid payload: {error}")))?;
@@ -120,9 +120,5 @@ fn name(parameter: &'static str, given: String) -> Result<Arc<str>, Failure> {
         "{parameter} has {} bytes; give it 1 to {NAME_BYTES_MAX}",
         given.len()
     );
-    Err(bad(parameter, message))
-}
-
-fn bad(parameter: &'static str, message: String) -> Failure {
-    Failure::new(Code::BadRequest, message).with("parameter", parameter)
+    Err(Failure::bad_parameter(parameter, message))
 }

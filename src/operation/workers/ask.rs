@@ -2,15 +2,17 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{refused, within};
+use super::refused;
 use crate::auth::{self, Permission, ROLE_M2M};
 use crate::compute::tasks::Leased;
-use crate::error::{Code, Failure};
+use crate::error::Failure;
 use crate::event::{
     EventType,
     payload::{self, AsText, RawJson, workers},
 };
-use crate::operation::{Access, Context, Family, Operation, Output, paging};
+use crate::operation::{
+    Access, Context, Family, Flight, Operation, Output, bounds::maybe_within, paging,
+};
 
 /// How many actions a request may name.
 const ACTIONS_MAX: usize = 100;
@@ -34,7 +36,7 @@ impl Operation for AwaitTasks {
     const RESPONSE: EventType = EventType::TaskAwaitResponse;
     const FAMILY: Family = Family::Entity;
     const ACCESS: Access = Access::Write;
-    const STORES: bool = false;
+    const FLIGHT: Flight = Flight::Waiting;
     const NEEDS: Permission = Permission::Role(ROLE_M2M);
     const ONCE: bool = false;
 
@@ -43,16 +45,16 @@ impl Operation for AwaitTasks {
         let count = request.actions.len();
         if !(1..=ACTIONS_MAX).contains(&count) {
             let message = format!("actions has {count} names; use 1 to {ACTIONS_MAX}");
-            return Err(Failure::new(Code::BadRequest, message).with("parameter", "actions"));
+            return Err(Failure::bad_parameter("actions", message));
         }
-        let block = within(request.block_ms, 30_000, 0, 300_000, "blockMs")?;
-        let most = within(request.max, 1, 1, 100, "max")?;
+        let block = maybe_within("blockMs", request.block_ms, 0..=300_000)?;
+        let most = maybe_within("max", request.max, 1..=100)?;
         Ok(Self {
             namespace: paging::namespace(request.namespace)?,
             worker: request.worker_id,
             actions: request.actions,
-            patience: Duration::from_millis(block),
-            most: usize::try_from(most).unwrap_or(1),
+            patience: Duration::from_millis(block.unwrap_or(30_000)),
+            most: most.unwrap_or(1),
         })
     }
 
@@ -65,8 +67,7 @@ impl Operation for AwaitTasks {
         // Dropped, it gives back what was not received.
         let taken = tokio::select! {
             taken = asked.tasks(self.patience) => taken,
-            () = cx.cancel().cancelled() => Vec::new(),
-            () = cx.stopping().cancelled() => Vec::new(),
+            _ = cx.given_up() => Vec::new(),
             () = cx.login().withdrawn() => {
                 // A stream ends, and with it what waits on it; other requests are answered.
                 let ended = cx.cancel().cancelled();

@@ -8,7 +8,7 @@ use crate::event::{
     EventType,
     payload::{self, workers},
 };
-use crate::operation::{Access, Context, Family, Operation, Output};
+use crate::operation::{Access, Context, Family, Flight, Operation, Output};
 
 pub(in crate::operation) struct FailTask {
     task: String,
@@ -26,6 +26,9 @@ impl Operation for FailTask {
     const RESPONSE: EventType = EventType::TaskFailResponse;
     const FAMILY: Family = Family::Entity;
     const ACCESS: Access = Access::Write;
+    /// It ends what was admitted: refused, the task would be executed again.
+    const STORES: bool = false;
+    const FLIGHT: Flight = Flight::Ending;
     const NEEDS: Permission = Permission::Role(ROLE_M2M);
 
     fn parse(payload: &str) -> Result<Self, Failure> {

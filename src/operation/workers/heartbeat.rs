@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{refused, standing};
 use crate::auth::{Permission, ROLE_M2M};
-use crate::error::{Code, Failure};
+use crate::error::Failure;
 use crate::event::{
     EventType,
     payload::{self, workers},
@@ -35,7 +35,7 @@ impl Operation for BeatWorker {
             .is_some_and(|load| !(0.0..=1.0).contains(&load))
         {
             let message = "load is not within 0 and 1";
-            return Err(Failure::new(Code::BadRequest, message).with("parameter", "load"));
+            return Err(Failure::bad_parameter("load", message));
         }
         Ok(Self {
             namespace: paging::namespace(request.namespace)?,

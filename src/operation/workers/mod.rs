@@ -20,6 +20,7 @@ use crate::event::payload::{
     AsText, Float, RawJson,
     workers::{Standing, Worker},
 };
+use crate::id::DEFAULT_NAMESPACE;
 use crate::operation::Context;
 
 pub(super) use ask::AwaitTasks;
@@ -33,9 +34,6 @@ pub(super) use list::ListWorkers;
 pub(super) use register::RegisterWorker;
 pub(super) use touch::TouchTask;
 
-/// The namespace of a member that announces none.
-const NAMESPACE: &str = "default";
-
 /// How long the id of a worker may be, in bytes.
 const ID_MAX: usize = 128;
 
@@ -45,24 +43,7 @@ fn worker_id(id: String) -> Result<String, Failure> {
         return Ok(id);
     }
     let message = format!("a workerId must have 1 to {ID_MAX} bytes");
-    Err(Failure::new(Code::BadRequest, message).with("parameter", "workerId"))
-}
-
-/// A number of milliseconds or of tasks, within its bounds.
-fn within(
-    given: Option<i64>,
-    usual: u64,
-    least: u64,
-    most: u64,
-    parameter: &'static str,
-) -> Result<u64, Failure> {
-    let Some(given) = given else { return Ok(usual) };
-    let number = u64::try_from(given).ok();
-    let number = number.filter(|number| (least..=most).contains(number));
-    number.ok_or_else(|| {
-        let message = format!("{parameter} is {given}; use {least} to {most}");
-        Failure::new(Code::BadRequest, message).with("parameter", parameter)
-    })
+    Err(Failure::bad_parameter("workerId", message))
 }
 
 /// Why a worker or a task was refused.
@@ -124,7 +105,7 @@ fn worker(facts: WorkerFacts, seen: &HashMap<String, Timestamp>) -> Worker {
     let last_seen = seen.get(&*facts.id).copied().unwrap_or(facts.seen);
     Worker {
         worker_id: facts.id,
-        namespace: facts.namespace.unwrap_or_else(|| NAMESPACE.into()),
+        namespace: facts.namespace.unwrap_or_else(|| DEFAULT_NAMESPACE.into()),
         actions: facts.actions,
         max_concurrency: facts.max_concurrency,
         labels: facts.labels,

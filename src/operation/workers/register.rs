@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use super::{refused, worker_id};
 use crate::auth::{Permission, ROLE_M2M};
 use crate::compute::tasks::Announced;
-use crate::error::{Code, Failure};
+use crate::error::Failure;
 use crate::event::{
     EventType,
     payload::{
@@ -45,7 +45,7 @@ impl Operation for RegisterWorker {
             .is_some_and(|metadata| !metadata.starts_with('{') || metadata.len() > METADATA_MAX)
         {
             let message = format!("metadata must be an object of at most {METADATA_MAX} bytes");
-            return Err(Failure::new(Code::BadRequest, message).with("parameter", "metadata"));
+            return Err(Failure::bad_parameter("metadata", message));
         }
         if request
             .machine_id
@@ -53,7 +53,7 @@ impl Operation for RegisterWorker {
             .is_some_and(|id| id.len() > NAME_MAX)
         {
             let message = format!("machineId has more than {NAME_MAX} bytes");
-            return Err(Failure::new(Code::BadRequest, message).with("parameter", "machineId"));
+            return Err(Failure::bad_parameter("machineId", message));
         }
         let offered = Offered {
             namespace: request.namespace,

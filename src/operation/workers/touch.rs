@@ -2,16 +2,16 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{refused, within};
+use super::refused;
 use serde_json::value::RawValue;
 
 use crate::auth::{Permission, ROLE_M2M};
-use crate::error::{Code, Failure};
+use crate::error::Failure;
 use crate::event::{
     EventType,
     payload::{self, AsText, workers},
 };
-use crate::operation::{Access, Context, Family, Operation, Output};
+use crate::operation::{Access, Context, Family, Flight, Operation, Output, bounds::maybe_within};
 
 /// How many bytes `progress` may have.
 const PROGRESS_MAX: usize = 4 << 10;
@@ -19,7 +19,7 @@ const PROGRESS_MAX: usize = 4 << 10;
 pub(in crate::operation) struct TouchTask {
     task: String,
     worker: Option<String>,
-    extend: Duration,
+    extend: Option<Duration>,
     progress: Option<Arc<str>>,
 }
 
@@ -32,20 +32,21 @@ impl Operation for TouchTask {
     const FAMILY: Family = Family::Entity;
     const ACCESS: Access = Access::Write;
     const STORES: bool = false;
+    const FLIGHT: Flight = Flight::Ending;
     const NEEDS: Permission = Permission::Role(ROLE_M2M);
 
     fn parse(payload: &str) -> Result<Self, Failure> {
         let request: workers::Touch<'_> = payload::decode(payload)?;
-        let extend = within(request.extend_ms, 30_000, 1, 300_000, "extendMs")?;
+        let extend = maybe_within("extendMs", request.extend_ms, 1..=300_000)?;
         let progress = request.progress.map(RawValue::get);
         if let Some(bytes) = progress.map(str::len).filter(|bytes| *bytes > PROGRESS_MAX) {
             let message = format!("progress has {bytes} bytes; at most {PROGRESS_MAX} are allowed");
-            return Err(Failure::new(Code::BadRequest, message).with("parameter", "progress"));
+            return Err(Failure::bad_parameter("progress", message));
         }
         Ok(Self {
             task: request.task_id,
             worker: request.worker_id,
-            extend: Duration::from_millis(extend),
+            extend: extend.map(Duration::from_millis),
             progress: progress.map(Into::into),
         })
     }

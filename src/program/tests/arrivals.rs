@@ -278,6 +278,11 @@ fn steps_of_entities_end_in_the_turn_and_refusals_are_outcomes() {
         driven.play(&[]);
         assert_eq!(driven.outcome("_start"), outcome);
         assert_eq!(driven.run.status, status);
+        if status == Status::Failed {
+            let error = driven.run.error.as_ref().expect("an error");
+            assert_eq!(error.code.as_deref(), Some("ENTITY_NOT_FOUND"));
+            assert_eq!(&*error.message, "step start: m");
+        }
         assert_eq!(
             driven.events()[..3],
             [

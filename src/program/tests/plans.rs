@@ -108,6 +108,27 @@ fn a_plan_whose_executors_all_fail_is_a_failure_with_the_last_output() {
 }
 
 #[test]
+fn a_run_that_a_failed_plan_ends_says_why_also_if_the_output_is_large() {
+    for room in [0, 5_000] {
+        let output = format!(
+            r#"{{"error":"refused","error_code":"CARD","more":"{}"}}"#,
+            "x".repeat(room)
+        );
+        let output: &'static str = output.leak();
+        let driven = played(
+            &plan(&["", ""], ""),
+            &[FAILS, Do::Answer("failure", output)],
+        );
+        let error = driven.run.error.as_ref().expect("an error");
+        assert_eq!(error.code.as_deref(), Some("CARD"));
+        assert_eq!(&*error.message, "step start: refused");
+    }
+    let document = plan(&[""], "").replace("@actions/one", "@actions/missing");
+    let error = played(&document, &[]).run.error.expect("an error");
+    assert!(error.message.starts_with("step start: "), "{error:?}");
+}
+
+#[test]
 fn another_outcome_ends_the_pass_and_is_that_of_the_step() {
     let document = plan(&["", ""], "").replace(
         "timeout: flo.TimedOut",

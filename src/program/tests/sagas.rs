@@ -607,3 +607,57 @@ fn a_saga_commits_what_is_enough_for_one_commit_and_goes_on_at_once() {
     }
     assert_eq!(driven.run.status, Status::Completed);
 }
+
+#[test]
+fn a_saga_that_is_ended_by_force_says_what_is_not_undone() {
+    let steps = || {
+        let plain = step(Some(call("http", "c", &[])), None);
+        vec![("a", charged("a")), ("b", charged("b")), ("c", plain)]
+    };
+    let ok = Do::Answer("success", "{}");
+    let (done, undone) = ("whether the step was done", "whether the step was undone");
+    let fails = Do::Answer("failure", "{}");
+    for (script, has_form, expected) in [
+        (&[][..], true, vec![("a", done)]),
+        (&[ok], true, vec![("b", done), ("a", "is not undone")]),
+        (
+            &[ok, ok],
+            true,
+            vec![("b", "is not undone"), ("a", "is not undone")],
+        ),
+        // Without the form it is not known that nothing undoes it.
+        (
+            &[ok, ok],
+            false,
+            vec![("c", done), ("b", "is not undone"), ("a", "is not undone")],
+        ),
+        (
+            &[ok, ok, fails],
+            true,
+            vec![("b", undone), ("a", "is not undone")],
+        ),
+    ] {
+        let mut driven = saga(steps(), |_| {});
+        driven.play(script);
+        let program = Some(&driven.program).filter(|_| has_form);
+        let history = driven.run.end_by_force(driven.now, "enough", program);
+        driven.history.extend(history);
+        let saga = driven.run.saga.as_ref().expect("a saga");
+        let errors: Vec<_> = saga.errors.iter().collect();
+        assert_eq!(errors.len(), expected.len(), "{errors:?}");
+        for (error, (step, message)) in errors.iter().zip(&expected) {
+            assert_eq!(&*error.step, *step);
+            assert!(error.message.contains(message), "{}", error.message);
+        }
+        let events = driven.events();
+        let (last, before) = events.split_last().expect("events");
+        assert_eq!(last, "workflow_cancelled enough");
+        let failed = before.iter().rev().take(expected.len()).rev();
+        let named = expected.iter().map(|(step, _)| format!("compensation_failed {step}"));
+        assert!(failed.eq(named.collect::<Vec<_>>().iter()), "{before:?}");
+        assert_eq!(driven.run.status, Status::Cancelled);
+        assert!(!driven.run.is_compensated());
+        assert_eq!(driven.run.to_undo().count(), 0);
+        assert!(driven.run.due().is_none() && driven.run.outstanding().is_none());
+    }
+}

@@ -39,11 +39,12 @@ impl Variables {
         self.0.get(name).map(String::as_str)
     }
 
-    /// A message in which no value is shown.
+    /// A message in which no value is shown, as it is or escaped.
     fn hidden_in(&self, message: &str) -> String {
         let values = self.0.values().filter(|value| !value.is_empty());
         values.fold(message.to_owned(), |message, value| {
-            message.replace(value, "***")
+            let escaped = value.escape_debug().to_string();
+            message.replace(value, "***").replace(&escaped, "***")
         })
     }
 }

@@ -10,21 +10,18 @@ mod write;
 
 use std::{
     fs, io,
-    panic::resume_unwind,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
-use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore},
-    task::{JoinError, spawn_blocking},
-};
+use tokio::sync::{Mutex, OwnedMutexGuard};
 use tracing::warn;
 
 use super::{Error, Expected, File, FileVersion, ListedFile};
 use crate::clock::Timestamp;
 use crate::dialect::managers::FilePath;
 use crate::id::Tenant;
+use crate::pool::blocking;
 
 /// The largest content, in bytes. People write at most 1 MiB (`runs.md` §8); a tick adds to that what
 /// has become of each item, and has to read what it wrote.
@@ -43,7 +40,7 @@ struct Inner {
     tenant: Tenant,
     namespace: Arc<str>,
     /// Whose turn it is to change files.
-    turn: Arc<Semaphore>,
+    turn: Arc<Mutex<()>>,
     /// As long as it is open, no other process uses the folder.
     _lock: fs::File,
 }
@@ -51,7 +48,7 @@ struct Inner {
 /// The right to change files of the folder, until it is dropped.
 #[derive(Debug, Clone)]
 pub struct FolderTurn {
-    _permit: Option<Arc<OwnedSemaphorePermit>>,
+    _guard: Arc<OwnedMutexGuard<()>>,
 }
 
 /// Why a folder cannot be used.
@@ -140,7 +137,7 @@ impl Folder {
             root,
             tenant,
             namespace,
-            turn: Arc::new(Semaphore::new(1)),
+            turn: Arc::default(),
             _lock: lock,
         })))
     }
@@ -158,10 +155,9 @@ impl Folder {
     /// Waits for the turn to change files. Of several changes only one is made at a time; what
     /// people do is not held up.
     pub async fn turn(&self) -> FolderTurn {
-        // It is never closed.
-        let permit = Arc::clone(&self.0.turn).acquire_owned().await.ok();
+        let guard = Arc::clone(&self.0.turn).lock_owned().await;
         FolderTurn {
-            _permit: permit.map(Arc::new),
+            _guard: Arc::new(guard),
         }
     }
 
@@ -246,6 +242,11 @@ impl Folder {
         expected: &Expected,
     ) -> Result<FileVersion, Error> {
         let at = check_names(path)?;
+        let size = content.len() as u64;
+        if size > BYTES_MAX {
+            // Nobody could read it afterwards.
+            return Err(unusable(path, &Unusable::TooLarge(size)));
+        }
         let (content, expected) = (content.to_owned(), expected.clone());
         // If nobody waits for it any more, the turn lasts until it is done all the same.
         let turn = turn.clone();
@@ -299,12 +300,10 @@ impl Folder {
         work: impl FnOnce(&Path) -> T + Send + 'static,
     ) -> T {
         let folder = Arc::clone(&self.0);
-        let working = spawn_blocking(move || work(&folder.root));
-        match working.await.map_err(JoinError::try_into_panic) {
-            Ok(done) => done,
-            Err(Ok(panic)) => resume_unwind(panic),
-            // The process is stopping, and nobody is left to be answered.
-            Err(Err(_)) => std::future::pending().await,
+        match blocking(move || work(&folder.root)).await {
+            Some(done) => done,
+            // Nobody is left to be answered.
+            None => std::future::pending().await,
         }
     }
 

@@ -57,6 +57,21 @@ async fn a_file_is_written_byte_for_byte_and_nothing_is_left_beside_it() {
 }
 
 #[tokio::test]
+async fn what_could_not_be_read_afterwards_is_not_written() {
+    let root = tempfile::tempdir().expect("a folder");
+    let folder = open(root.path());
+    put(&folder, "/m.json", "1").await.expect("written");
+    let long = format!("\"{}\"", "x".repeat(16 << 20));
+    let refused = put(&folder, "/m.json", &long).await;
+    assert!(
+        matches!(refused, Err(Error::FileUnusable { .. })),
+        "{refused:?}"
+    );
+    let found = folder.find(&path("/m.json")).await.expect("there");
+    assert_eq!(&*found.content, "1");
+}
+
+#[tokio::test]
 async fn a_change_is_based_on_a_version() {
     let root = tempfile::tempdir().expect("a folder");
     let folder = open(root.path());

@@ -98,14 +98,19 @@ impl Schedule {
         i64::try_from(interval).ok()
     }
 
-    /// The next planned instant: after the one that is done with, and after that time, so that what
-    /// was missed is not made up for and a clock that is set back repeats no instant of a `cron`. An
-    /// interval is counted from that time if the clock was set back by more than one.
-    pub fn next(&self, after: Timestamp) -> Option<Timestamp> {
+    /// The next planned instant: after the one that is done with, and after now, so that what was
+    /// missed is not made up for and a clock that is set back repeats no instant of a `cron`. An
+    /// interval is counted from now if the clock was set back by more than one.
+    pub fn next(&self, now: Timestamp) -> Option<Timestamp> {
+        self.next_after(now, now)
+    }
+
+    /// The same, after a time that may be past. Whether the clock was set back only now can tell.
+    pub fn next_after(&self, after: Timestamp, now: Timestamp) -> Option<Timestamp> {
         if let (None, Some(interval)) = (&self.cron, self.interval())
-            && self.is_ahead(after)
+            && self.is_ahead(now)
         {
-            let next = after.micros().checked_add(interval);
+            let next = now.micros().checked_add(interval);
             return next.map(Timestamp::from_micros);
         }
         let after = after.micros().max(self.last.unwrap_or(i64::MIN));
@@ -125,16 +130,17 @@ impl Schedule {
 
     /// The next planned instant that is not done with and came after that time, and after the
     /// schedule was activated.
-    pub fn next_since(&self, after: Timestamp) -> Option<Timestamp> {
-        if self.is_ahead(after) {
-            return self.next(after);
+    pub fn next_since(&self, after: Timestamp, now: Timestamp) -> Option<Timestamp> {
+        if self.is_ahead(now) {
+            return self.next(now);
         }
-        self.next(Timestamp::from_micros(after.micros().max(self.since)))
+        let after = after.micros().max(self.since);
+        self.next_after(Timestamp::from_micros(after), now)
     }
 
     /// Whether that planned instant is still to be done.
-    pub fn awaits(&self, planned: Timestamp) -> bool {
-        let is_counted_again = self.cron.is_none() && self.is_ahead(planned);
+    pub fn awaits(&self, planned: Timestamp, now: Timestamp) -> bool {
+        let is_counted_again = self.cron.is_none() && self.is_ahead(now);
         is_counted_again || self.last.is_none_or(|last| last < planned.micros())
     }
 
@@ -145,24 +151,24 @@ impl Schedule {
     }
 
     /// A planned instant has started nothing.
-    pub fn skip(&mut self, planned: Timestamp) {
-        self.done(planned);
+    pub fn skip(&mut self, planned: Timestamp, now: Timestamp) {
+        self.done(planned, now);
         self.skipped += 1;
     }
 
     /// A planned instant is done with. An interval that is ahead is counted from it.
-    fn done(&mut self, planned: Timestamp) {
-        if self.cron.is_none() && self.is_ahead(planned) {
+    fn done(&mut self, planned: Timestamp, now: Timestamp) {
+        if self.cron.is_none() && self.is_ahead(now) {
             self.since = planned.micros();
         }
         self.last = Some(planned.micros());
     }
 
     /// A planned instant has started a run.
-    pub fn fire(&mut self, planned: Timestamp, run: i64) {
+    pub fn fire(&mut self, planned: Timestamp, now: Timestamp, run: i64) {
         /// How many runs are known of a schedule without limit.
         const KNOWN_MAX: usize = 1_000;
-        self.done(planned);
+        self.done(planned, now);
         self.fired = self.last;
         if self.concurrent_max > 0 || self.live.len() < KNOWN_MAX {
             self.live.push(run);
@@ -210,9 +216,9 @@ mod tests {
             assert_eq!(schedule.next(at(now)), Some(at(next)), "{now}");
         }
         let planned = at("2026-11-23T05:00:10.25Z");
-        assert!(schedule.awaits(planned));
-        schedule.fire(planned, 1);
-        assert!(!schedule.awaits(planned));
+        assert!(schedule.awaits(planned, planned));
+        schedule.fire(planned, planned, 1);
+        assert!(!schedule.awaits(planned, planned));
         let next = schedule.next(at("2026-11-23T05:00:05Z"));
         assert_eq!(next, Some(at("2026-11-23T05:00:20.25Z")));
         let resumed = schedule.resumed(at("2026-11-23T06:00:01Z"));
@@ -227,7 +233,7 @@ mod tests {
         let mut schedule = made(Every::Cron(cron), begun);
         let first = schedule.next(begun).expect("one");
         assert_eq!(first, at("2026-11-23T05:05:00Z"));
-        schedule.skip(first);
+        schedule.skip(first, first);
         assert_eq!(schedule.skipped, 1);
         assert_eq!(schedule.last_fire(), None);
         // The clock was set back.
@@ -241,23 +247,23 @@ mod tests {
     fn a_clock_that_was_wrong_silences_no_schedule() {
         let (wrong, right) = (at("2026-12-23T05:00:00Z"), at("2026-11-23T05:00:00Z"));
         let mut interval = made(Every::Interval(Duration::from_secs(10)), wrong);
-        interval.fire(at("2026-12-23T05:00:10Z"), 1);
+        interval.fire(at("2026-12-23T05:00:10Z"), at("2026-12-23T05:00:10Z"), 1);
         assert!(interval.is_ahead(right));
         let next = at("2026-11-23T05:00:10Z");
         assert_eq!(interval.next(right), Some(next));
-        assert_eq!(interval.next_since(right), Some(next));
-        assert!(interval.awaits(next));
-        interval.fire(next, 2);
-        assert!(!interval.awaits(next) && !interval.is_ahead(next));
+        assert_eq!(interval.next_since(right, right), Some(next));
+        assert!(interval.awaits(next, next));
+        interval.fire(next, next, 2);
+        assert!(!interval.awaits(next, next) && !interval.is_ahead(next));
         assert_eq!(interval.next(next), Some(at("2026-11-23T05:00:20Z")));
 
         let each = |minutes: &str| Cron::parse(&format!("*/{minutes} * * * *")).expect("valid");
         let mut cron = made(Every::Cron(each("5")), wrong);
-        cron.fire(at("2026-12-23T05:05:00Z"), 1);
+        cron.fire(at("2026-12-23T05:05:00Z"), at("2026-12-23T05:05:00Z"), 1);
         // By itself it repeats nothing.
         assert!(cron.is_ahead(right));
         assert_eq!(cron.next(right), Some(at("2026-12-23T05:10:00Z")));
-        assert!(!cron.awaits(at("2026-11-23T05:05:00Z")));
+        assert!(!cron.awaits(at("2026-11-23T05:05:00Z"), at("2026-11-23T05:05:00Z")));
         let other = flo::Schedule {
             every: Every::Cron(each("7")),
             concurrent_max: 1,
@@ -270,10 +276,32 @@ mod tests {
         assert_eq!(resumed.next(right), Some(at("2026-11-23T05:05:00Z")));
         // Set back by less than an interval, no instant is repeated.
         let mut cron = made(Every::Cron(each("5")), right);
-        cron.fire(at("2026-11-23T05:05:00Z"), 1);
+        cron.fire(at("2026-11-23T05:05:00Z"), at("2026-11-23T05:05:00Z"), 1);
         let resumed = cron.resumed(at("2026-11-23T05:04:00Z"));
         let next = resumed.next(at("2026-11-23T05:04:00Z"));
         assert_eq!(next, Some(at("2026-11-23T05:10:00Z")));
+    }
+
+    /// As for a process that starts, or takes over what one that is gone has left.
+    #[test]
+    fn no_instant_is_done_again_while_the_clock_ascends() {
+        let begun = at("2026-11-23T05:00:00Z");
+        let mut schedule = made(Every::Interval(Duration::from_secs(1)), begun);
+        let mut last = begun;
+        for step in 1..60 {
+            let now = begun.after(Duration::from_millis(step * 700));
+            let before = now.before(Duration::from_secs(15));
+            while let Some(planned) = schedule.next_since(before, now)
+                && planned <= now
+            {
+                assert!(schedule.awaits(planned, now) && planned > last, "{planned}");
+                schedule.fire(planned, now, 1);
+                last = planned;
+                assert!(schedule.next_after(begun, now) > Some(planned));
+            }
+        }
+        assert_eq!(last, at("2026-11-23T05:00:41Z"));
+        assert!(!schedule.awaits(at("2026-11-23T05:00:38Z"), last));
     }
 
     #[test]
@@ -282,12 +310,12 @@ mod tests {
         let each = Every::Interval(Duration::from_secs(1));
         let mut schedule = made(each, begun);
         assert!(schedule.has_room());
-        schedule.fire(at("2026-11-23T05:00:01Z"), 7);
+        schedule.fire(at("2026-11-23T05:00:01Z"), at("2026-11-23T05:00:01Z"), 7);
         assert!(!schedule.has_room());
         schedule.live.clear();
         assert!(schedule.has_room());
         schedule.concurrent_max = 0;
-        schedule.fire(at("2026-11-23T05:00:02Z"), 8);
+        schedule.fire(at("2026-11-23T05:00:02Z"), at("2026-11-23T05:00:02Z"), 8);
         assert!(schedule.has_room());
     }
 
@@ -301,7 +329,7 @@ mod tests {
             paused: false,
         };
         let mut before = Schedule::of(&each(10), None, begun);
-        before.fire(at("2026-11-23T05:00:10Z"), 1);
+        before.fire(at("2026-11-23T05:00:10Z"), at("2026-11-23T05:00:10Z"), 1);
         let same = Schedule::of(&each(10), Some(&before), later);
         assert_eq!(same, before);
         let other = Schedule::of(&each(20), Some(&before), later);

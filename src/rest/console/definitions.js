@@ -1,19 +1,22 @@
 // What can be run: step workflows, bundles, machines and actions.
 
-import { ask, askIfAllowed, namespace, parsed } from "./service.js";
-import { badge, form, h, input, link, pages, section, table, time } from "./element.js";
-import { act, go } from "./page.js";
+import { ask, askIfAllowed, parsed, write } from "./service.js";
+import { badge, form, h, help, input, link, pages, section, table, time } from "./element.js";
+import { act, go, namespace } from "./page.js";
 
 const enabled = (is) => badge(is ? "enabled" : "disabled");
 
-async function start({ definition, version, payload }) {
-  const { runId } = await ask("RunStartRequest", {
+async function start({ definition, version, key, payload }) {
+  const here = location.hash;
+  const wanted = {
     definition,
     version: version || undefined,
     namespace: namespace.get(),
+    idempotencyKey: key || undefined,
     input: parsed(payload),
-  });
-  go(["runs", runId]);
+  };
+  const { runId } = await write("RunStartRequest", wanted, "idempotencyKey");
+  if (location.hash === here) go(["runs", runId]);
 }
 
 export async function definitions(parts, query) {
@@ -40,7 +43,7 @@ export async function definitions(parts, query) {
           item.description,
           link(["runs"], "runs", { definition: item.name }),
         ]),
-        "No step workflow or saga is defined.",
+        ["No step workflow or saga is defined. ", help("runs", "Runs"), " shows how to define one."],
       ),
       pages(["definitions"], query, known.pagination),
     ),
@@ -51,10 +54,12 @@ export async function definitions(parts, query) {
           [
             ["definition", "Definition", input(known.items[0].name, { required: true })],
             ["version", "Version, the latest if empty", input("")],
+            ["key", "Idempotency key, made if empty", input("")],
             ["payload", "Input, in JSON", h("textarea", { rows: 4 }, "{}")],
           ],
           "Start",
-          (wanted) => act(undefined, () => start(wanted)),
+          (wanted) => act(`Start ${wanted.definition}`, () => start(wanted), { key: "Start a run" }),
+          "Start a run",
         ),
       ),
     actions?.items &&

@@ -1,5 +1,7 @@
 // The picture of a workflow: its states from left to right, as far as they are from the first.
 
+import { shortened } from "./element.js";
+
 const WIDTH = 130;
 const HEIGHT = 34;
 const ACROSS = 250;
@@ -17,7 +19,7 @@ function draw(tag, attributes, ...children) {
   return element;
 }
 
-const cut = (text) => (text.length > CHARS ? `${text.slice(0, CHARS - 1)}…` : text);
+const cut = (text) => (Array.from(text).length > CHARS ? shortened(text, CHARS - 1) : text);
 
 // Where each state is drawn.
 function placed({ initialState, states }) {
@@ -65,7 +67,7 @@ function line(from, to) {
 // `counts` says how many entities are in a state; `current` is the state that is emphasized.
 export function diagram(workflow, counts = new Map(), current = undefined) {
   const { places, columns, rows } = placed(workflow);
-  let height = 2 * MARGIN + rows * DOWN;
+  let height = 2 * MARGIN + (rows - 1) * DOWN + HEIGHT;
   // Every picture of a page has its own, always by the same name.
   const arrowId = `arrow-${Array.from(workflow.name, (character) => character.codePointAt(0)).join("-")}`;
   // All transitions between the same two states share a line.

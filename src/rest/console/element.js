@@ -1,6 +1,7 @@
 // What every view is made of. Texts of the service become text nodes, never HTML.
 
-import { address } from "./page.js";
+import { act, address, progress } from "./page.js";
+import { url } from "./service.js";
 
 // A function is what an event of that name does. It is a property of the element, so that `renew` finds it.
 export function h(tag, attributes = {}, ...children) {
@@ -26,6 +27,13 @@ export function renew(element, equal) {
 
 export const link = (parts, text, query) => h("a", { href: address(parts, query) }, text);
 
+export const help = (topic, text) => h("a", { href: url(`/help/${topic}.md`) }, text);
+
+// A button that does what `name` says, after the question if there is one. `of` is what it is about where
+// several have the same text.
+export const button = (text, name, does, { question, of } = {}) =>
+  h("button", { "data-key": name, "aria-label": of && `${text} ${of}`, ...progress(name), click: () => act(name, does, { question }) }, text);
+
 export const time = (instant) =>
   instant ? h("time", { datetime: instant, title: instant }, new Date(instant).toLocaleString()) : "–";
 
@@ -42,16 +50,19 @@ export const json = (value) => h("pre", {}, JSON.stringify(value, null, 2) ?? "�
 // A part that is closed at first; what a person opens stays open when the view is shown again.
 export const folded = (title, ...children) => h("details", { "data-key": title }, h("summary", {}, title), ...children);
 
-// The beginning of a value, in one line.
-export function excerpt(value, length = 120) {
-  const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "");
-  return text.length > length ? `${text.slice(0, length)}…` : text;
+// The beginning of a text: whole characters.
+export function shortened(text, length) {
+  const characters = Array.from(text.slice(0, 2 * length + 2));
+  return characters.length > length ? `${characters.slice(0, length).join("")}…` : text;
 }
+
+// The beginning of a value, in one line.
+export const excerpt = (value, length = 120) => shortened(typeof value === "string" ? value : (JSON.stringify(value) ?? ""), length);
 
 export function table(columns, rows, empty = "None.") {
   if (!rows.length) return h("p", { class: "empty" }, empty);
-  const head = h("tr", {}, columns.map((column) => h("th", { scope: "col" }, column)));
-  const body = rows.map((row) => h("tr", {}, row.map((cell) => h("td", {}, cell ?? "–"))));
+  const head = h("tr", {}, columns.map((column) => h("th", { scope: "col" }, column || h("span", { class: "unseen" }, "Actions"))));
+  const body = rows.map((row) => h("tr", {}, row.map((cell) => h("td", {}, cell === "" ? "–" : (cell ?? "–")))));
   return h("div", { class: "scroll" }, h("table", {}, h("thead", {}, head), h("tbody", {}, body)));
 }
 
@@ -80,8 +91,8 @@ export const pages = (parts, query, pagination, key = "cursor") =>
   );
 
 // A form whose fields are named and whose values go to `submit`. It is as it was at first again when
-// that has done something.
-export function form(fields, button, submit) {
+// that has done something. `key` is that of the action, if it is one.
+export function form(fields, button, submit, key = undefined) {
   return h(
     "form",
     {
@@ -95,7 +106,7 @@ export function form(fields, button, submit) {
       control.setAttribute("name", name);
       return h("label", {}, label, control);
     }),
-    h("button", {}, button),
+    h("button", key ? progress(key) : {}, button),
   );
 }
 

@@ -24,13 +24,14 @@ class Elements {
 // The text of an answer. If it is an array of more than `most` elements and a last one, which says that
 // it was the last, or of more than so many characters, it ends early: with the elements that fit, one
 // at least.
-export async function firstElements(response, most, characters) {
+export async function firstElements(response, most, characters, onPart) {
   const reader = response.body.getReader();
   const decoder = new TextDecoder();
   const elements = new Elements();
   let text = "";
   for (;;) {
     const { done, value } = await reader.read();
+    onPart();
     const part = decoder.decode(value, { stream: !done });
     text += part;
     if (Number.isFinite(most)) elements.read(part);

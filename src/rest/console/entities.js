@@ -1,10 +1,10 @@
 // Models, their entities, and the life of one entity.
 
-import { ask, askAll, askSome, namespace, parsed } from "./service.js";
+import { Refused, ask, askAll, askSome, parsed, write } from "./service.js";
 import { diagram } from "./diagram.js";
-import { badge, choice, excerpt, facts, folded, form, h, input, json, link, pages, section, table, time } from "./element.js";
+import { badge, button, choice, excerpt, facts, folded, form, h, input, json, link, pages, section, table, time } from "./element.js";
 import { modelTable, models } from "./overview.js";
-import { act, go } from "./page.js";
+import { go, namespace } from "./page.js";
 import { RUN_COLUMNS, runRows } from "./runs.js";
 
 const PAGE_SIZE = 50;
@@ -66,6 +66,7 @@ const stateRows = (workflow) =>
   );
 
 export async function entityModel([name, version], query) {
+  if (!/^\d+$/.test(version)) return undefined;
   const model = { name, version: Number(version) };
   const parts = ["entities", name, version];
   const [listed, exported, counts] = await Promise.all([
@@ -117,21 +118,28 @@ export async function entityModel([name, version], query) {
   ];
 }
 
+// Takes a transition of what was shown: not of what others have made of it meanwhile.
+async function take({ id, transactionId }, transition) {
+  try {
+    await write("EntityTransitionRequest", { entityId: id, transition, ifMatch: transactionId });
+  } catch (error) {
+    throw error.code === "ENTITY_MODIFIED" ? new Refused("the entity was changed meanwhile; look again.") : error;
+  }
+}
+
 // The ways out of the state of an entity, and why each is open or closed now.
-function ways(entityId, { transitions = [] }) {
-  const rows = transitions.map((way) => [
-    way.name,
-    way.next,
-    way.trigger,
-    way.open === null ? "a member decides" : way.open ? "yes" : "no",
-    way.why,
-    way.trigger === "manual" &&
-      h(
-        "button",
-        { "data-key": way.name, click: () => act(`Take the transition ${way.name} of the entity ${entityId}?`, () => ask("EntityTransitionRequest", { entityId, transition: way.name })) },
-        "Take transition",
-      ),
-  ]);
+function ways(meta, { transitions = [] }) {
+  const rows = transitions.map((way) => {
+    const name = `Take the transition ${way.name} of the entity ${meta.id}`;
+    return [
+      way.name,
+      way.next,
+      way.trigger,
+      way.open === null ? "a member decides" : way.open ? "yes" : "no",
+      way.why,
+      way.trigger === "manual" && button("Take transition", name, () => take(meta, way.name), { question: `${name}?`, of: way.name }),
+    ];
+  });
   return table(["Transition", "To", "Trigger", "Open", "Why", ""], rows, "This state has no transitions.");
 }
 
@@ -162,7 +170,7 @@ export async function entity([entityId], query) {
       ["Transaction", meta.transactionId],
     ]),
     json(data),
-    section("Transitions", workflow && picture(workflow, [], meta.state), ways(entityId, explained)),
+    section("Transitions", workflow && picture(workflow, [], meta.state), ways(meta, explained)),
     runs.items.length > 0 &&
       section(
         "Runs",

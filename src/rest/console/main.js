@@ -1,8 +1,11 @@
 // Shows the view that the address names, and shows it again every few seconds.
 
-import { ask, login, namespace, token } from "./service.js";
-import { form, h, input, link, renew } from "./element.js";
-import { notice } from "./page.js";
+import { Unanswered, ask, token } from "./service.js";
+import { h, link, renew } from "./element.js";
+import { address, go, markProgress, namespace, notice } from "./page.js";
+import { isBusy } from "./attention.js";
+import { askToLogin, isLoginOpen } from "./login.js";
+import { arrive, enter } from "./scroll.js";
 import { overview } from "./overview.js";
 import { entity, entityModel, entityModels } from "./entities.js";
 import { run, runs } from "./runs.js";
@@ -12,12 +15,16 @@ import { incidents, managers, work } from "./work.js";
 const REFRESH_MS = 4000;
 // A view that is slow to read is read again after so many times as long.
 const REFRESH_TIMES = 10;
+// When another view is replaced by a word that it is being read, and when that takes too long.
+const LOADING_MS = 500;
+const SLOW_MS = 10_000;
 
-// By the first part of the address: its title in the navigation, the list, and one of the list.
+// By the first part of the address: its title in the navigation, the list, and one of the list; or the
+// view in the navigation that it belongs to.
 const VIEWS = {
   "": { title: "Overview", list: overview },
   entities: { title: "Entities", list: entityModels, one: entityModel },
-  entity: { one: entity },
+  entity: { one: entity, within: "entities" },
   runs: { title: "Runs", list: runs, one: run },
   definitions: { title: "Definitions", list: definitions },
   work: { title: "Work", list: work },
@@ -26,12 +33,21 @@ const VIEWS = {
 };
 
 const view = document.getElementById("view");
+const callerPlace = document.getElementById("caller");
+const namespaceField = document.getElementById("namespace");
 // The number of the last look, so that an answer that comes late replaces nothing.
 let latest = 0;
 // When the view is read again.
 let timer;
-// The address and the namespace of what is shown.
-let shown;
+// What happens while a look is not answered.
+let waits = [];
+// The address of what is shown, when it was read, and whether it is what was asked for.
+let shown = { isGood: false };
+// Whether the view of another address is about to be shown, which then gets the focus, except the first.
+let isArriving = true;
+// Who is logged in, and the tenant if others may be shown in other tabs.
+let caller;
+let tenant;
 
 function place() {
   const [path, query = ""] = location.hash.replace(/^#\/?/, "").split("?");
@@ -45,36 +61,10 @@ function place() {
   }
 }
 
-function loginForm(reason) {
-  return [
-    h("h1", {}, "Log in"),
-    h("p", {}, reason),
-    h("p", { class: "faint" }, "With a client of this service. The token is kept until this browser tab is closed."),
-    form(
-      [
-        ["id", "Client id", input("", { required: true, autocomplete: "username" })],
-        ["secret", "Client secret", input("", { required: true, type: "password", autocomplete: "current-password" })],
-      ],
-      "Log in",
-      ({ id, secret }) => login(id, secret).then(begin, (error) => notice(error.message)),
-    ),
-    h("p", { class: "faint" }, "Or with a token of an identity provider that this service trusts:"),
-    form([["bearer", "Token", input("", { required: true, type: "password" })]], "Use it", ({ bearer }) => {
-      try {
-        token.set(bearer.trim().replace(/^Bearer\s+/i, ""));
-      } catch (error) {
-        return notice(error.message);
-      }
-      begin();
-    }),
-  ];
-}
-
 async function content({ name, parts, query }) {
   const known = VIEWS[name];
   const render = parts.length ? known?.one : known?.list;
-  if (!render) return h("p", {}, "There is no such page. ", link([], "Back to the overview"), ".");
-  return render(parts, query);
+  return (await render?.(parts, query)) ?? [h("h1", {}, "Not found"), h("p", {}, "There is no such page. ", link([], "Back to the overview"), ".")];
 }
 
 // What names an element in the eyes of a person, so that the same one has the focus again.
@@ -95,6 +85,8 @@ function keepForms(from, to) {
 // Replaces the parts of the view that changed: the others keep where they are scrolled to, and what was
 // typed. Of another view nothing is kept.
 function replace(next, isSame) {
+  // What was navigated to gets the focus.
+  next.querySelector("h1")?.setAttribute("tabindex", "-1");
   const opened = new Set([...view.querySelectorAll("details[open]")].map((part) => part.dataset.key));
   for (const part of next.querySelectorAll("details")) part.open = opened.has(part.dataset.key);
   const reached = () => [...view.querySelectorAll("a, button, summary")];
@@ -119,60 +111,123 @@ function replace(next, isSame) {
     reached().find((part) => nameOf(part) === focused)?.focus({ preventScroll: true });
 }
 
+// Says that what is shown may be old, and why.
+function warn(text) {
+  const element = document.getElementById("stale");
+  if (element.textContent !== text) element.textContent = text;
+}
+
+function entitle() {
+  document.title = [view.querySelector("h1")?.textContent ?? "Console", tenant, "Interlock"].filter(Boolean).join(" · ");
+}
+
+// Marks in the header where one is; its links stay in the namespace.
+function mark({ name }) {
+  document.getElementById("home").setAttribute("href", address([]));
+  for (const part of document.querySelectorAll("nav a[data-view]")) {
+    part.setAttribute("href", address([part.dataset.view]));
+    if (part.dataset.view === (VIEWS[name]?.within ?? name)) part.setAttribute("aria-current", "page");
+    else part.removeAttribute("aria-current");
+  }
+  if (document.activeElement !== namespaceField) namespaceField.value = namespace.get() ?? "";
+}
+
+// Says that a view is being read, if that takes some time.
+function wait(at, what) {
+  waits.forEach(clearTimeout);
+  const isSame = what === shown.what;
+  const since = isSame && shown.isGood ? `; what is shown is as of ${shown.since.toLocaleTimeString()}` : "";
+  waits = [setTimeout(() => warn(`The service has not answered for ${SLOW_MS / 1000} s${since}.`), SLOW_MS)];
+  if (isSame) return;
+  view.setAttribute("aria-busy", "true");
+  const load = () => {
+    replace(h("main", {}, h("h1", {}, VIEWS[at.name]?.title ?? "Interlock"), h("p", { class: "faint" }, "Loading…")), false);
+    shown = { what, isGood: false };
+    entitle();
+  };
+  waits.push(setTimeout(load, LOADING_MS));
+}
+
+// What is shown instead of a view that cannot be read: nothing if the one that is shown is better.
+function failure(error, isShown) {
+  if (error.needsLogin) {
+    callerPlace.replaceChildren(h("button", { click: () => askToLogin(error.message, loggedIn) }, "Log in"));
+    askToLogin(error.message, loggedIn);
+    return isShown ? undefined : [h("h1", {}, "Log in"), h("p", {}, error.message)];
+  }
+  const isUnanswered = error instanceof Unanswered;
+  if (isShown) {
+    warn(isUnanswered ? `${error.message} What is shown may be old; the page tries again.` : error.message);
+    return undefined;
+  }
+  warn("");
+  return [h("h1", {}, "Request failed"), h("p", {}, error.message, isUnanswered && " This page tries again every few seconds.")];
+}
+
 // Shows the view; again, if a person does not need it as it is, or has seen that it is not so any more.
 async function show({ isAgain = false, isOutdated = false } = {}) {
   const number = ++latest;
   const at = place();
-  const what = JSON.stringify([at, namespace.get()]);
+  const what = JSON.stringify(at);
   const begun = performance.now();
-  let parts;
-  let needsLogin = false;
   clearTimeout(timer);
+  mark(at);
+  wait(at, what);
+  let parts;
+  let problem;
   try {
     parts = await content(at);
   } catch (error) {
-    needsLogin = error.needsLogin;
-    if (needsLogin) parts = loginForm(error.message);
-    // What is shown is better than nothing.
-    else if (isAgain) notice(error.message);
-    else parts = [h("h1", {}, "Request failed"), h("p", {}, error.message)];
-    if (needsLogin) document.getElementById("caller").replaceChildren();
+    problem = error;
   }
   if (number !== latest) return;
-  const isKept = !parts || (isAgain && !isOutdated && isBusy());
-  // The form to log in needs no other look, and keeps the reason that it gives.
-  if (isKept || !needsLogin) timer = setTimeout(refresh, Math.max(REFRESH_MS, REFRESH_TIMES * (performance.now() - begun)));
-  if (isKept) return;
-  replace(h("main", {}, parts), what === shown);
-  shown = what;
-  document.title = `${view.querySelector("h1")?.textContent ?? "Console"} · Interlock`;
-  for (const part of document.querySelectorAll("nav a")) {
-    if (part.dataset.view === at.name) part.setAttribute("aria-current", "page");
-    else part.removeAttribute("aria-current");
-  }
+  waits.forEach(clearTimeout);
+  view.removeAttribute("aria-busy");
+  const isSame = what === shown.what;
+  if (problem) parts = failure(problem, isSame && shown.isGood);
+  else warn("");
+  // Without a login nothing can be read.
+  if (!problem?.needsLogin) timer = setTimeout(refresh, Math.max(REFRESH_MS, REFRESH_TIMES * (performance.now() - begun)));
+  if (!problem && !callerPlace.textContent) showCaller();
+  if (!parts || (isAgain && !isOutdated && isBusy(view))) return;
+  replace(h("main", {}, parts), isSame);
+  shown = { what, isGood: !problem, since: new Date() };
+  markProgress();
+  entitle();
+  if (!isArriving || problem?.needsLogin) return;
+  isArriving = false;
+  arrive();
+  if (number > 1 && document.activeElement !== namespaceField) view.querySelector("h1")?.focus({ preventScroll: true });
 }
 
+// Shows who is logged in. What another has seen or typed is forgotten.
 async function showCaller() {
-  const caller = document.getElementById("caller");
   try {
-    const { userAccountInfo } = await ask("AccountGetRequest");
+    const { userAccountInfo: user } = await ask("AccountGetRequest");
+    const found = JSON.stringify([user.userId, user.legalEntity.id]);
+    if (caller && caller !== found) return location.reload();
+    caller = found;
+    tenant = token.get() && user.legalEntity.name;
     const logout = token.get() && h("button", { click: () => (token.forget(), location.reload()) }, "Log out");
-    caller.replaceChildren(`${userAccountInfo.userName} `, logout || "");
+    callerPlace.replaceChildren([user.userName, tenant].filter(Boolean).join(" · "), " ", logout || "");
+    entitle();
   } catch {
-    caller.replaceChildren();
+    // The next look asks again.
   }
 }
 
-// A form that somebody fills in, a button under the pointer, a selection and a hidden page are left as
-// they are.
-function isBusy() {
-  const isFocused = ["INPUT", "TEXTAREA", "SELECT"].includes(document.activeElement?.tagName);
-  const isEdited =
-    [...view.querySelectorAll("input, textarea")].some((field) => field.value !== field.defaultValue) ||
-    [...view.querySelectorAll("option")].some((option) => option.selected !== option.defaultSelected);
-  // What is about to be clicked does not move.
-  const isAimedAt = view.querySelector("button:hover") !== null;
-  return document.hidden || isFocused || isEdited || isAimedAt || !getSelection().isCollapsed;
+async function loggedIn() {
+  notice("");
+  callerPlace.replaceChildren();
+  await showCaller();
+  return show();
+}
+
+function refresh() {
+  clearTimeout(timer);
+  if (isLoginOpen()) return;
+  if (isBusy(view)) timer = setTimeout(refresh, REFRESH_MS);
+  else show({ isAgain: true });
 }
 
 document.getElementById("nav").append(
@@ -181,27 +236,30 @@ document.getElementById("nav").append(
     .map(([name, known]) => h("a", { href: `#/${name}`, "data-view": name }, known.title)),
   h("a", { href: "docs" }, "API"),
 );
+document.getElementById("skip").onclick = () => view.querySelector("h1")?.focus();
+document.getElementById("close").onclick = () => notice("");
+namespaceField.addEventListener("change", () => {
+  namespaceField.value = namespaceField.value.trim();
+  if (!namespaceField.reportValidity()) return;
+  const { name, parts, query } = place();
+  go([name, ...parts], { ...query, namespace: namespaceField.value });
+});
 addEventListener("hashchange", () => {
-  scrollTo(0, 0);
-  show();
+  enter();
+  isArriving = true;
+  return show();
+});
+// A link to the page that is shown reads it again.
+addEventListener("click", (event) => {
+  const isPlain = !event.ctrlKey && !event.metaKey && !event.shiftKey;
+  if (isPlain && event.target.closest?.("a")?.getAttribute("href") === location.hash) show();
+});
+addEventListener("visibilitychange", () => {
+  if (!document.hidden) refresh();
 });
 addEventListener("interlock-changed", () => show());
 addEventListener("interlock-refused", () => show({ isAgain: true, isOutdated: true }));
+addEventListener("interlock-login", ({ detail }) => failure({ message: detail, needsLogin: true }, true));
 
-function refresh() {
-  if (isBusy()) timer = setTimeout(refresh, REFRESH_MS);
-  else show({ isAgain: true });
-}
-
-const within = document.getElementById("namespace");
-within.value = namespace.get() ?? "";
-within.addEventListener("change", () => {
-  namespace.set(within.value.trim());
-  show();
-});
-
-function begin() {
-  notice("");
-  return show().then(showCaller);
-}
-begin();
+enter();
+show();

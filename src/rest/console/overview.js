@@ -1,7 +1,8 @@
 // The first page: what there is, what runs, and what needs a person.
 
-import { ask, askAll, askIfAllowed, namespace } from "./service.js";
-import { badge, h, link, section, table, time } from "./element.js";
+import { ask, askAll, askIfAllowed } from "./service.js";
+import { badge, h, help, link, section, table, time } from "./element.js";
+import { namespace } from "./page.js";
 import { runRows, RUN_COLUMNS } from "./runs.js";
 
 // The models, each with how many entities are in which state.
@@ -28,7 +29,7 @@ export function modelTable(models) {
         ),
       ),
     ]),
-    "No model exists yet. Import one, or send a first session from the README.",
+    ["No model exists yet. ", help("getting-started", "Getting started"), " shows how to make one."],
   );
 }
 

@@ -1,8 +1,14 @@
-// What views need of the page: moving to another view, and doing something with a confirmation.
+// What views need of the page: addresses, moving to another view, and doing something with a confirmation.
 
-// The address of a view within this page.
+// The namespace that is looked at: the default one if the address has none.
+export const namespace = {
+  get: () => new URLSearchParams(location.hash.split("?")[1]).get("namespace") || undefined,
+};
+
+// The address of a view within this page, in the namespace that is looked at.
 export const address = (parts, query = {}) => {
-  const said = new URLSearchParams(Object.entries(query).filter(([, value]) => value));
+  const wanted = { namespace: namespace.get(), ...query };
+  const said = new URLSearchParams(Object.entries(wanted).filter(([, value]) => value));
   return `#/${parts.map((part) => encodeURIComponent(part)).join("/")}${said.size ? `?${said}` : ""}`;
 };
 
@@ -12,34 +18,67 @@ export function go(parts, query = {}) {
   else location.hash = next;
 }
 
+const NOTICE_MS = 8000;
 let noticeTimer;
 
-export function notice(text) {
+// Says something for a while; what went wrong stays until it is closed or something else is done.
+export function notice(text, isError = false) {
   const element = document.getElementById("notice");
   element.textContent = text;
   clearTimeout(noticeTimer);
-  noticeTimer = setTimeout(() => (element.textContent = ""), 8000);
+  if (!isError) noticeTimer = setTimeout(() => (element.textContent = ""), NOTICE_MS);
 }
 
-let isActing = false;
+// The keys of the actions that are under way.
+const underWay = new Set();
 
-// Asks first, if there is a question, then does it, says how it ended, and shows the view again;
-// what was typed stays if it failed and there is still such a form. A second click meanwhile does
-// nothing. Whether it was done.
-export async function act(question, does) {
-  if (isActing || (question && !confirm(question))) return false;
-  isActing = true;
+// What a button shows while its action is under way. It is not disabled, which would take the focus.
+export const progress = (key) => ({
+  "data-act": key,
+  "aria-busy": underWay.has(key) && "true",
+  "aria-disabled": underWay.has(key) && "true",
+});
+
+// Marks the buttons of actions that are under way, also after the view was shown again.
+export function markProgress() {
+  for (const button of document.querySelectorAll("[data-act]")) {
+    for (const [name, value] of Object.entries(progress(button.dataset.act)))
+      if (value) button.setAttribute(name, value);
+      else button.removeAttribute(name);
+  }
+}
+
+// Asks first, if there is a question, then does what `name` says, says how it ended, and shows the view
+// again; what was typed stays if it failed and there is still such a form. Actions of other keys go on
+// meanwhile. Whether it was done.
+export async function act(name, does, { question, key = name } = {}) {
+  if (underWay.has(key)) {
+    notice(`${name}: an earlier request is still under way.`);
+    return false;
+  }
+  if (question && !confirm(question)) return false;
+  const here = location.hash;
+  // A view that was opened meanwhile is not of this action.
+  const tell = (type) => location.hash === here && dispatchEvent(new Event(type));
+  underWay.add(key);
+  markProgress();
+  notice("");
+  let outcome;
   try {
     await does();
-    notice("Done.");
-    dispatchEvent(new Event("interlock-changed"));
-    return true;
   } catch (error) {
-    notice(error.message);
-    // Others may have changed what is shown. Without a login nothing could be read.
-    if (!error.needsLogin) dispatchEvent(new Event("interlock-refused"));
-    return false;
-  } finally {
-    isActing = false;
+    outcome = error;
   }
+  underWay.delete(key);
+  markProgress();
+  if (!outcome) {
+    notice(`${name}: done.`);
+    tell("interlock-changed");
+    return true;
+  }
+  notice(`${name}: ${outcome.message}`, true);
+  if (outcome.needsLogin) dispatchEvent(new CustomEvent("interlock-login", { detail: outcome.message }));
+  // Others may have changed what is shown.
+  else tell("interlock-refused");
+  return false;
 }

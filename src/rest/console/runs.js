@@ -1,8 +1,8 @@
 // Durable runs: step workflows, sagas and machines.
 
-import { ask, namespace, parsed } from "./service.js";
-import { badge, choice, excerpt, facts, folded, form, h, input, json, link, none, pages, section, table, time } from "./element.js";
-import { act, go } from "./page.js";
+import { ask, parsed, write } from "./service.js";
+import { badge, button, choice, excerpt, facts, folded, form, h, input, json, link, none, pages, section, table, time } from "./element.js";
+import { act, go, namespace } from "./page.js";
 
 const STATUSES = ["pending", "running", "waiting", "completed", "failed", "timed_out", "cancelled"];
 const ENDED = ["completed", "failed", "timed_out", "cancelled"];
@@ -88,7 +88,11 @@ export async function run([runId], query) {
       ["Ended", run.finishedAt && time(run.finishedAt)],
     ]),
     !ENDED.includes(run.status) && [
-      h("div", { class: "actions" }, h("button", { click: () => act(`Cancel the run ${runId}?`, () => ask("RunCancelRequest", { runId, reason: "cancelled in the console" })) }, "Cancel the run")),
+      h(
+        "div",
+        { class: "actions" },
+        button("Cancel the run", `Cancel the run ${runId}`, () => write("RunCancelRequest", { runId, reason: "cancelled in the console" }), { question: `Cancel the run ${runId}?` }),
+      ),
       folded(
         "Send a signal",
         form(
@@ -97,7 +101,8 @@ export async function run([runId], query) {
             ["payload", "Payload, in JSON", h("textarea", { rows: 3 }, "{}")],
           ],
           "Send",
-          ({ type, payload }) => act(undefined, async () => ask("RunSignalRequest", { runId, type, payload: parsed(payload) })),
+          ({ type, payload }) => act(`Send the signal ${type} to the run ${runId}`, async () => write("RunSignalRequest", { runId, type, payload: parsed(payload) }), { key: `Signal ${runId}` }),
+          `Signal ${runId}`,
         ),
       ),
     ],

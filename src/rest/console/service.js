@@ -3,7 +3,14 @@
 import { firstElements } from "./elements.js";
 
 const TOKEN = "interlock-token";
-const NAMESPACE = "interlock-namespace";
+
+// How long a look waits for the next part of its answer: longer than a search may take.
+const LOOK_MS = 35_000;
+
+// How long a write that did not succeed keeps its key: longer than a request is served.
+const KEY_MS = 15 * 60_000;
+
+const UNKNOWN = "No answer: it is not known whether this was done. Press again to repeat it safely.";
 
 // No header may have other characters.
 const IS_TOKEN = /^[\x21-\x7e]+$/;
@@ -11,7 +18,7 @@ const IS_TOKEN = /^[\x21-\x7e]+$/;
 const api = document.querySelector('meta[name="interlock-api"]').content;
 
 // The page may be behind a proxy that adds a prefix to all paths.
-const url = (path) => new URL(`.${api}${path}`, location.href);
+export const url = (path) => new URL(`.${api}${path}`, location.href);
 
 // A refusal by the service, or by what is between.
 export class Refused extends Error {
@@ -31,29 +38,27 @@ export const token = {
   forget: () => sessionStorage.removeItem(TOKEN),
 };
 
-// The namespace that is looked at: the default one if none was chosen.
-export const namespace = {
-  get: () => sessionStorage.getItem(NAMESPACE) || undefined,
-  set: (value) => sessionStorage.setItem(NAMESPACE, value),
-};
+// No answer came, so it is not known what the service did.
+export class Unanswered extends Error {}
 
 // The browser says of every network error only that it failed.
-async function reach(path, request) {
+async function reach(path, request, read) {
   try {
-    return await fetch(url(path), request);
-  } catch {
-    throw new Refused("The service cannot be reached; what is shown may be old. The page tries again.");
+    return await read(await fetch(url(path), request));
+  } catch (error) {
+    const isLate = error.name === "AbortError";
+    throw new Unanswered(isLate ? `The service has not answered for ${LOOK_MS / 1000} s.` : "The service cannot be reached.");
   }
 }
 
 // Gets a token for a client and keeps it until the browser tab is closed.
 export async function login(id, secret) {
-  const response = await reach("/oauth/token", {
+  const request = {
     method: "POST",
     headers: { authorization: `Basic ${btoa(`${encodeURIComponent(id)}:${encodeURIComponent(secret)}`)}` },
     body: new URLSearchParams({ grant_type: "client_credentials" }),
-  });
-  const answer = await response.json().catch(() => ({}));
+  };
+  const [response, answer] = await reach("/oauth/token", request, async (response) => [response, await response.json().catch(() => ({}))]);
   if (!response.ok) {
     const reason = answer.error === "invalid_client" ? "The client id or the secret is wrong." : answer.error_description;
     throw new Refused(reason ?? answer.detail ?? `status ${response.status}`, answer.error);
@@ -78,27 +83,36 @@ export async function askAll(type, data = {}) {
   return (await askSome(type, data, Infinity, Infinity)).answers;
 }
 
-// The first answers to a request, and whether there are more: further ones are not read.
-export async function askSome(type, data = {}, most, bytes = LIST_BYTES) {
-  const id = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
-    byte.toString(16).padStart(2, "0"),
-  ).join("");
+const random = () =>
+  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+
+// The event of a request, and the answer to it as it is read.
+async function send(type, data, most, bytes, key) {
+  const id = random();
   const headers = { "content-type": "application/cloudevents+json" };
   const sent = token.get();
   if (sent) headers.authorization = `Bearer ${sent}`;
-  const response = await reach("/events", {
-    method: "POST",
-    headers,
-    body: JSON.stringify({
-      specversion: "1.0",
-      id,
-      source: "console",
-      type,
-      datacontenttype: "application/json",
-      data: { id, ...data },
-    }),
-  });
-  const { text, isCut } = await firstElements(response, most, bytes);
+  const event = { specversion: "1.0", id, source: "console", type, datacontenttype: "application/json", data: { id, ...data } };
+  if (key) event.idempotencykey = key;
+  const stop = new AbortController();
+  let timer;
+  // A write may take as long as its processors do.
+  const wait = () => {
+    clearTimeout(timer);
+    if (!key) timer = setTimeout(() => stop.abort(), LOOK_MS);
+  };
+  wait();
+  try {
+    const request = { method: "POST", headers, body: JSON.stringify(event), signal: stop.signal };
+    return await reach("/events", request, async (response) => ({ sent, response, ...(await firstElements(response, most, bytes, wait)) }));
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+// The first answers to a request, and whether there are more: further ones are not read.
+export async function askSome(type, data = {}, most, bytes = LIST_BYTES, key = undefined) {
+  const { sent, response, text, isCut } = await send(type, data, most, bytes, key);
   if (response.status === 401) {
     // Another may have been obtained meanwhile.
     if (sent && sent === token.get()) token.forget();
@@ -108,7 +122,7 @@ export async function askSome(type, data = {}, most, bytes = LIST_BYTES) {
   try {
     body = parsed(text);
   } catch {
-    throw new Refused(`The answer, of status ${response.status}, is not JSON.`);
+    throw new Unanswered(`The answer, of status ${response.status}, is not JSON.`);
   }
   if (!response.ok) throw new Refused(body.detail ?? `status ${response.status}`, body.properties?.errorCode);
   const events = Array.isArray(body) ? body : [body];
@@ -120,6 +134,27 @@ export async function askSome(type, data = {}, most, bytes = LIST_BYTES) {
 
 export async function ask(type, data) {
   return (await askAll(type, data))[0];
+}
+
+// The keys of writes that were not answered with success, by what they ask for.
+const keys = new Map();
+
+// Sends a request that changes something, with an idempotency key: a repeat of the same request has the
+// same one until it has succeeded, so that it is performed once. `member` is the one of the payload that
+// is the key, too, if it is absent.
+export async function write(type, data, member) {
+  const what = JSON.stringify([type, data]);
+  const now = performance.now();
+  const known = keys.get(what);
+  const key = known && now - known.since < KEY_MS ? known.key : random();
+  keys.set(what, { key, since: now });
+  try {
+    const { answers } = await askSome(type, member && !data[member] ? { ...data, [member]: key } : data, Infinity, Infinity, key);
+    keys.delete(what);
+    return answers[0];
+  } catch (error) {
+    throw error instanceof Unanswered ? new Unanswered(UNKNOWN) : error;
+  }
 }
 
 // Like `ask`, where the caller may lack the role: nothing then.

@@ -1,9 +1,12 @@
 // Who does the work: nodes, members, workers, tasks, managers, and what has stopped.
 
-import { ask, askIfAllowed, namespace } from "./service.js";
-import { badge, choice, form, h, link, none, pages, section, table, time } from "./element.js";
+import { ask, askIfAllowed, write } from "./service.js";
+import { badge, button, choice, form, h, help, link, none, pages, section, table, time } from "./element.js";
 import { TASK_COLUMNS, taskRows } from "./runs.js";
-import { act, go } from "./page.js";
+import { go, namespace } from "./page.js";
+
+// The statuses of managers that can be paused.
+const UNFINISHED = ["to-do", "in-progress"];
 
 const TASK_STATUSES = ["pending", "running", "completed", "failed", "timed_out", "cancelled"];
 
@@ -34,7 +37,7 @@ export async function work(parts, query) {
             time(member.joinedAt),
             time(member.lastSeen),
           ]),
-          "No member is connected.",
+          ["No member is connected. ", help("members", "Members"), " shows how to connect one."],
         ),
       ),
     workers?.items &&
@@ -73,9 +76,11 @@ export async function work(parts, query) {
 }
 
 export async function incidents(parts, query) {
-  const { items, pagination } = await ask("IncidentsGetRequest", { limit: 50, cursor: query.cursor });
-  const button = (incident, type, text, question) =>
-    h("button", { "data-key": `${text} ${incident.incidentId}`, click: () => act(question, () => ask(type, { incidentId: incident.incidentId })) }, text);
+  const known = await askIfAllowed("IncidentsGetRequest", { limit: 50, cursor: query.cursor });
+  if (!known) return [h("h1", {}, "Incidents"), h("p", {}, "You need the role ROLE_ADMIN to see incidents.")];
+  const { items, pagination } = known;
+  const does = ({ incidentId }, type, text, question) =>
+    button(text, `${text} the incident ${incidentId}`, () => write(type, { incidentId }), { question, of: incidentId });
   return [
     h("h1", {}, "Incidents"),
     h("p", { class: "faint" }, "Background work that failed too often and was stopped. Fix the cause, then retry. Cancelling ends a run and drops a timer."),
@@ -92,8 +97,8 @@ export async function incidents(parts, query) {
         h(
           "span",
           { class: "actions" },
-          button(incident, "IncidentRetryRequest", "Retry"),
-          button(incident, "IncidentCancelRequest", "Cancel", `Cancel ${incident.incidentId}? This cannot be undone.`),
+          does(incident, "IncidentRetryRequest", "Retry"),
+          does(incident, "IncidentCancelRequest", "Cancel", `Cancel ${incident.incidentId}? This cannot be undone.`),
         ),
       ]),
       "No open incidents.",
@@ -108,7 +113,8 @@ export async function managers(parts, query) {
     ask("ManagersGetRequest", { limit: 50, cursor: query.cursor, ...within }),
     askIfAllowed("TopicsGetRequest", { limit: 50, cursor: query.topics, ...within }),
   ]);
-  const control = (manager, does, text) => h("button", { "data-key": `${text} ${manager}`, click: () => act(undefined, () => ask("ManagerControlRequest", { manager, do: does, ...within })) }, text);
+  const control = (manager, does, text) =>
+    button(text, `${text} the manager ${manager}`, () => write("ManagerControlRequest", { manager, do: does, ...within }), { of: manager });
   return [
     h("h1", {}, "Managers and topics"),
     section(
@@ -120,9 +126,9 @@ export async function managers(parts, query) {
           item.name,
           badge(item.status),
           item.error,
-          h("span", { class: "actions" }, control(item.manager, "pause", "Pause"), control(item.manager, "resume", "Resume")),
+          item.status === "paused" ? control(item.manager, "resume", "Resume") : UNFINISHED.includes(item.status) && control(item.manager, "pause", "Pause"),
         ]),
-        "No manager exists.",
+        ["No manager exists. ", help("managers", "Managers"), " shows how to write one."],
       ),
       pages(["managers"], query, known.pagination),
     ),

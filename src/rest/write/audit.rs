@@ -2,10 +2,7 @@
 
 use super::super::parts::Parts;
 use super::{Written, begin, limited, optional};
-use crate::event::payload::{
-    audit::{Finished, Page},
-    json, text_list,
-};
+use crate::event::payload::{audit::Finished, json, text_list};
 use crate::operation::Success;
 
 pub(in crate::rest) fn page(parts: &Parts, id: &str) -> Written {
@@ -28,10 +25,6 @@ pub(in crate::rest) fn finished(parts: &Parts, id: &str) -> Written {
     Ok(object
         .text("transactionId", parts.path("transactionId"))
         .finish())
-}
-
-pub(in crate::rest) fn items(_: &Parts, answer: Success) -> Written {
-    Ok(json(&answer.take::<Page>()?))
 }
 
 pub(in crate::rest) fn item(_: &Parts, answer: Success) -> Written {

@@ -1,11 +1,11 @@
 //! Bundles and state machines.
 
 use super::super::parts::Parts;
-use super::{Written, bad, begin, begin_with, in_namespace, listed, members, optional};
+use super::{Written, bad, begin, begin_with, in_namespace, listed, optional, with_body};
 use crate::event::payload::{
     Answer as _,
     answer::{json, write},
-    bundles::{Applied, Deleted, Described, Fired, Machines, Page},
+    bundles::{Described, Fired},
     sagas,
 };
 use crate::operation::Success;
@@ -13,47 +13,22 @@ use crate::operation::Success;
 /// The body has the files; the path and the query come before it.
 pub(in crate::rest) fn apply(parts: &Parts, id: &str) -> Written {
     let object = begin_with(id, parts.text()?).text("bundle", parts.path("bundle"));
-    let mut named = vec!["id", "bundle"];
-    let object = match parts.query("namespace") {
-        Some(namespace) => {
-            named.push("namespace");
-            object.text("namespace", namespace)
-        }
-        None => object,
-    };
-    Ok(members(parts, object, &named)?.finish())
+    with_body(parts, object, &["id", "bundle"])
 }
 
 pub(in crate::rest) fn list(parts: &Parts, id: &str) -> Written {
     listed(parts, id, &["cursor", "namespace"])
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "the table asks for it")]
 pub(in crate::rest) fn one(parts: &Parts, id: &str) -> Written {
     let object = begin(id).text("bundle", parts.path("bundle"));
     Ok(in_namespace(parts, object).finish())
-}
-
-pub(in crate::rest) fn applied(_: &Parts, answer: Success) -> Written {
-    Ok(json(&answer.take_outcome::<Applied>()?.0))
-}
-
-pub(in crate::rest) fn page(_: &Parts, answer: Success) -> Written {
-    Ok(json(&answer.take::<Page>()?))
 }
 
 pub(in crate::rest) fn described(_: &Parts, answer: Success) -> Written {
     let described: Described = answer.take()?;
     let bytes = described.extra_bytes();
     Ok(write(&described, bytes))
-}
-
-pub(in crate::rest) fn deleted(_: &Parts, answer: Success) -> Written {
-    Ok(json(&answer.take_outcome::<Deleted>()?.0))
-}
-
-pub(in crate::rest) fn machines(_: &Parts, answer: Success) -> Written {
-    Ok(json(&answer.take::<Machines>()?))
 }
 
 /// The body is the data.
@@ -76,10 +51,6 @@ pub(in crate::rest) fn fire(parts: &Parts, id: &str) -> Written {
         object = optional(object, name, parts.query(name));
     }
     Ok(object.raw("data", data).finish())
-}
-
-pub(in crate::rest) fn fired(_: &Parts, answer: Success) -> Written {
-    Ok(json(&answer.take_outcome::<Fired>()?.0))
 }
 
 /// Writes a fired event of a state machine in the form that routes of bundles return.

@@ -14,12 +14,11 @@ use crate::event::payload::{
 use crate::operation::Success;
 
 pub(in crate::rest) fn create(parts: &Parts, id: &str) -> Written {
-    let with_admin_role = parts.query_as::<bool>("withAdminRole", "true or false")?;
+    let with_admin_role = parts.query_truth("withAdminRole")?;
     let object = begin(id).truth("withAdminRole", with_admin_role.unwrap_or(false));
     Ok(object.finish())
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "the table asks for it")]
 pub(in crate::rest) fn one(parts: &Parts, id: &str) -> Written {
     Ok(begin(id).text("clientId", parts.path("clientId")).finish())
 }

@@ -2,11 +2,7 @@
 
 use super::super::parts::Parts;
 use super::{Written, begin, begin_with, in_namespace, listed, members};
-use crate::event::payload::{
-    Answer as _,
-    answer::{json, write},
-    definitions::{Created, Deleted, Described, Enabled, Page, Validated},
-};
+use crate::event::payload::{Answer as _, answer::write, definitions::Described};
 use crate::operation::Success;
 
 /// The body is the document: of an object the object, of anything else the text.
@@ -27,7 +23,6 @@ pub(in crate::rest) fn list(parts: &Parts, id: &str) -> Written {
     listed(parts, id, &["kind", "cursor", "namespace"])
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "the table asks for it")]
 pub(in crate::rest) fn one(parts: &Parts, id: &str) -> Written {
     let object = begin(id).text("name", parts.path("definition"));
     let object = super::optional(object, "version", parts.query("version"));
@@ -57,28 +52,8 @@ fn set(parts: &Parts, id: &str, enabled: bool) -> Written {
     Ok(members(parts, object, &named)?.finish())
 }
 
-pub(in crate::rest) fn created(_: &Parts, answer: Success) -> Written {
-    Ok(json(&answer.take_outcome::<Created>()?.0))
-}
-
-pub(in crate::rest) fn validated(_: &Parts, answer: Success) -> Written {
-    Ok(json(&answer.take::<Validated>()?))
-}
-
-pub(in crate::rest) fn page(_: &Parts, answer: Success) -> Written {
-    Ok(json(&answer.take::<Page>()?))
-}
-
 pub(in crate::rest) fn described(_: &Parts, answer: Success) -> Written {
     let described: Described = answer.take()?;
     let bytes = described.extra_bytes();
     Ok(write(&described, bytes))
-}
-
-pub(in crate::rest) fn enabled(_: &Parts, answer: Success) -> Written {
-    Ok(json(&answer.take_outcome::<Enabled>()?.0))
-}
-
-pub(in crate::rest) fn deleted(_: &Parts, answer: Success) -> Written {
-    Ok(json(&answer.take_outcome::<Deleted>()?.0))
 }

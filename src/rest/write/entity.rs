@@ -33,7 +33,16 @@ fn window(parts: &Parts) -> Result<i64, Failure> {
 /// windows (`rest.md` §3.2): the same event, whose data is the list.
 pub(in crate::rest) fn create(parts: &Parts, id: &str) -> Written {
     let format = known_format(parts.path("first"))?;
-    let model = parts.model_at("second", "third")?;
+    create_of(parts, id, format, parts.model_at("second", "third")?)
+}
+
+/// The same of a model that is called `transitions`.
+pub(in crate::rest) fn create_of_transitions(parts: &Parts, id: &str, format: &str) -> Written {
+    let model = parts.model_named("transitions", "modelVersion")?;
+    create_of(parts, id, format, model)
+}
+
+fn create_of(parts: &Parts, id: &str, format: &str, model: (&str, i32)) -> Written {
     let window = window(parts)?;
     let data = body_of(parts, format)?;
     let object = begin_with(id, &data)
@@ -165,7 +174,7 @@ fn entity_then(parts: &Parts, id: &str, entity: &str) -> Written {
 
 pub(in crate::rest) fn delete(parts: &Parts, id: &str) -> Written {
     let object = begin(id).text("entityId", parts.entity("first")?);
-    Ok(optional(object, "ifMatch", parts.single_header("if-match")?).finish())
+    Ok(optional(object, "ifMatch", parts.single_header("If-Match")?).finish())
 }
 
 pub(in crate::rest) fn list(parts: &Parts, id: &str) -> Written {
@@ -183,9 +192,7 @@ pub(in crate::rest) fn list(parts: &Parts, id: &str) -> Written {
 pub(in crate::rest) fn delete_all(parts: &Parts, id: &str) -> Written {
     let object = begin(id).raw("model", &spec(parts.model_at("first", "second")?));
     let then = parts.instant("pointInTime")?;
-    let verbose = parts
-        .query_as::<bool>("verbose", "true or false")?
-        .unwrap_or(false);
+    let verbose = parts.query_truth("verbose")?.unwrap_or(false);
     let object = optional(object.truth("verbose", verbose), "pointInTime", then);
     // An empty body deletes all (`rest.md` §3.7).
     if parts.text()?.trim().is_empty() {
@@ -209,7 +216,7 @@ fn write_update(parts: &Parts, id: &str, transition: Option<&str>) -> Written {
     let format = known_format(parts.path("first"))?;
     let entity = parts.entity("second")?;
     let data = body_of(parts, format)?;
-    let base = parts.single_header("if-match")?;
+    let base = parts.single_header("If-Match")?;
     Ok(begin_with(id, &data)
         .text("dataFormat", format)
         .object("payload", |change| {
@@ -235,7 +242,7 @@ fn write_patch(parts: &Parts, id: &str, transition: Option<&str>) -> Written {
             "`{given}` cannot be patched; JSON can"
         )));
     }
-    let content_type = parts.single_header("content-type")?.unwrap_or_default();
+    let content_type = parts.single_header("Content-Type")?.unwrap_or_default();
     let media_type = content_type.split(';').next().unwrap_or_default().trim();
     let format = match media_type.to_ascii_lowercase().as_str() {
         "application/merge-patch+json" => "MERGE_PATCH",
@@ -246,7 +253,7 @@ fn write_patch(parts: &Parts, id: &str, transition: Option<&str>) -> Written {
             )));
         }
     };
-    let expected = parts.single_header("if-match")?;
+    let expected = parts.single_header("If-Match")?;
     let entity = Object::new().text("entityId", parts.entity("second")?);
     let change = match expected {
         // Where no JSON Patch is known, what is in the body does not matter either: what is not
@@ -289,34 +296,38 @@ pub(in crate::rest) fn transitions_of_class(parts: &Parts, id: &str) -> Written 
         .rsplit_once('.')
         .and_then(|(_, version)| version.parse::<i32>().ok());
     if version.is_none() {
-        return Err(bad(format!(
-            "entityClass is `{class}`; it must be the name of a model, a dot and its version"
-        )));
+        return Err(Failure::bad_parameter(
+            "entityClass",
+            format!(
+                "entityClass is `{class}`; it must be the name of a model, a dot and its version"
+            ),
+        ));
     }
-    let entity = parts
-        .query("entityId")
-        .ok_or_else(|| bad("entityId is missing"))?;
+    let entity = required(parts, "entityId")?;
     entity_then(parts, id, entity)
+}
+
+/// A query parameter that must be given.
+fn required<'a>(parts: &'a Parts, name: &'static str) -> Result<&'a str, Failure> {
+    parts
+        .query(name)
+        .ok_or_else(|| Failure::bad_parameter(name, format!("{name} is missing")))
 }
 
 pub(in crate::rest) fn transition(parts: &Parts, id: &str) -> Written {
     let object = begin(id)
         .text("entityId", parts.entity("entityId")?)
         .text("transition", parts.path("transition"));
-    Ok(optional(object, "ifMatch", parts.single_header("if-match")?).finish())
+    Ok(optional(object, "ifMatch", parts.single_header("If-Match")?).finish())
 }
 
 pub(in crate::rest) fn transition_by_query(parts: &Parts, id: &str) -> Written {
-    let entity = parts
-        .query("entityId")
-        .ok_or_else(|| bad("entityId is missing"))?;
-    let transition = parts
-        .query("transitionName")
-        .ok_or_else(|| bad("transitionName is missing"))?;
+    let entity = required(parts, "entityId")?;
+    let transition = required(parts, "transitionName")?;
     let object = begin(id)
         .text("entityId", entity)
         .text("transition", transition);
-    Ok(optional(object, "ifMatch", parts.single_header("if-match")?).finish())
+    Ok(optional(object, "ifMatch", parts.single_header("If-Match")?).finish())
 }
 
 /// A list of what each transaction did.
@@ -421,7 +432,7 @@ struct DeleteResult {
 
 pub(in crate::rest) fn all_deleted(parts: &Parts, answer: Success) -> Written {
     let (deleted, _) = answer.take_outcome::<AllDeleted>()?;
-    let is_verbose = parts.query("verbose") == Some("true");
+    let is_verbose = parts.query_truth("verbose")? == Some(true);
     Ok(json(&EntitiesDeleted {
         entity_model_class_id: deleted.model_id,
         delete_result: DeleteResult {

@@ -4,7 +4,7 @@ use super::super::{
     answer::Sent,
     parts::{Parts, spec},
 };
-use super::{Written, bad, begin};
+use super::{Written, bad, bad_header, begin};
 use crate::error::Failure;
 use crate::event::payload::{
     Object,
@@ -15,7 +15,7 @@ use crate::event::payload::{
 use crate::operation::Success;
 
 /// Where a client that has lost its connection says what it has seen last.
-const LAST_EVENT_ID: &str = "last-event-id";
+const LAST_EVENT_ID: &str = "Last-Event-ID";
 
 pub(in crate::rest) fn subscribe(parts: &Parts, id: &str) -> Written {
     let mut object = begin(id);
@@ -55,13 +55,13 @@ fn finish(parts: &Parts, mut object: Object) -> Written {
         .filter(|seen| !seen.is_empty())
         .map(|seen| {
             seen.parse::<i64>()
-                .map_err(|_| bad(format!("Last-Event-ID: `{seen}` is not a sequence")))
+                .map_err(|_| bad_header(LAST_EVENT_ID, seen, "a sequence"))
         })
         .transpose()?;
     if let Some(from) = seen.or(from) {
         object = object.number("fromSequence", from);
     }
-    let data = parts.query_as::<bool>("includeData", "true or false")?;
+    let data = parts.query_truth("includeData")?;
     Ok(object
         .truth("includeData", data.unwrap_or_default())
         .finish())

@@ -5,7 +5,7 @@ use super::{Written, bad, begin, begin_with, in_namespace, listed, optional};
 use crate::error::Failure;
 use crate::event::payload::{
     answer::json,
-    files::{Deleted, File, Page, Written as Put},
+    files::{File, Written as Put},
 };
 use crate::operation::Success;
 
@@ -21,7 +21,6 @@ pub(in crate::rest) fn put(parts: &Parts, id: &str) -> Written {
     Ok(optional(object, "ifMatch", expected(parts)?.as_deref()).finish())
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "the table asks for it")]
 pub(in crate::rest) fn one(parts: &Parts, id: &str) -> Written {
     Ok(in_namespace(parts, begin(id).text("path", &path(parts))).finish())
 }
@@ -37,8 +36,8 @@ pub(in crate::rest) fn list(parts: &Parts, id: &str) -> Written {
 
 /// What the headers expect to be there.
 fn expected(parts: &Parts) -> Result<Option<String>, Failure> {
-    let version = parts.single_header("if-match")?;
-    match (version, parts.single_header("if-none-match")?) {
+    let version = parts.single_header("If-Match")?;
+    match (version, parts.single_header("If-None-Match")?) {
         (None, None) => Ok(None),
         (Some(version), None) => match version.trim() {
             "*" => Ok(Some("*".to_owned())),
@@ -72,12 +71,4 @@ pub(in crate::rest) fn written(_: &Parts, answer: Success) -> Result<(String, St
 pub(in crate::rest) fn content(_: &Parts, answer: Success) -> Result<(String, String), Failure> {
     let file: File = answer.take()?;
     Ok((tag(&file.version), file.content.as_str().to_owned()))
-}
-
-pub(in crate::rest) fn deleted(_: &Parts, answer: Success) -> Written {
-    Ok(json(&answer.take_outcome::<Deleted>()?.0))
-}
-
-pub(in crate::rest) fn page(_: &Parts, answer: Success) -> Written {
-    Ok(json(&answer.take::<Page>()?))
 }

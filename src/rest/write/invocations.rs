@@ -1,10 +1,10 @@
 //! Invocations of actions, and their tasks.
 
 use super::super::parts::Parts;
-use super::{Written, begin, limited, members, optional};
+use super::{Written, begin, limited, optional, with_body};
 use crate::event::payload::{
     answer::json,
-    invocations::{Got, Invoked, Page},
+    invocations::{Got, Invoked},
     text_list,
 };
 use crate::operation::Success;
@@ -12,16 +12,9 @@ use crate::operation::Success;
 /// The path names the action, the body has the rest.
 pub(in crate::rest) fn invoke(parts: &Parts, id: &str) -> Written {
     let object = begin(id).text("name", parts.path("action"));
-    let mut named = vec!["id", "name"];
-    let namespace = parts.query("namespace");
-    if namespace.is_some() {
-        named.push("namespace");
-    }
-    let object = optional(object, "namespace", namespace);
-    Ok(members(parts, object, &named)?.finish())
+    with_body(parts, object, &["id", "name"])
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "the table asks for it")]
 pub(in crate::rest) fn one(parts: &Parts, id: &str) -> Written {
     Ok(begin(id).text("taskId", parts.path("taskId")).finish())
 }
@@ -44,8 +37,4 @@ pub(in crate::rest) fn invoked(_: &Parts, answer: Success) -> Written {
 
 pub(in crate::rest) fn task(_: &Parts, answer: Success) -> Written {
     Ok(json(&answer.take::<Got>()?.task))
-}
-
-pub(in crate::rest) fn page(_: &Parts, answer: Success) -> Written {
-    Ok(json(&answer.take::<Page>()?))
 }

@@ -5,8 +5,7 @@ use serde::Deserialize;
 
 use super::super::parts::Parts;
 use super::{Written, bad, begin, optional};
-use crate::event::payload::{Object, json, key_pairs::KeyPair};
-use crate::operation::Success;
+use crate::event::payload::Object;
 
 /// A key pair to be made.
 #[derive(Deserialize, JsonSchema)]
@@ -76,7 +75,6 @@ pub(in crate::rest) fn current(parts: &Parts, id: &str) -> Written {
     Ok(begin(id).text("audience", audience).finish())
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "the table asks for it")]
 pub(in crate::rest) fn one(parts: &Parts, id: &str) -> Written {
     Ok(begin(id).text("keyId", parts.path("keyId")).finish())
 }
@@ -97,8 +95,4 @@ pub(in crate::rest) fn reactivate(parts: &Parts, id: &str) -> Written {
         .text("keyId", parts.path("keyId"))
         .text("validTo", &body.valid_to);
     Ok(optional(object, "validFrom", body.valid_from.as_deref()).finish())
-}
-
-pub(in crate::rest) fn key_pair(_: &Parts, answer: Success) -> Written {
-    Ok(json(&answer.take::<KeyPair>()?))
 }

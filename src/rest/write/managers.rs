@@ -1,25 +1,20 @@
 //! Managers.
 
 use super::super::parts::Parts;
-use super::{Written, begin, begin_with, in_namespace, listed, members};
+use super::{Written, begin, begin_with, in_namespace, listed, members, with_body};
 use crate::error::Failure;
-use crate::event::payload::{
-    Object,
-    answer::json,
-    managers::{Controlled, Created, Page, Shown, Ticked},
-};
+use crate::event::payload::{answer::json, managers::Shown};
 use crate::operation::Success;
 
 /// The body has the members.
 pub(in crate::rest) fn create(parts: &Parts, id: &str) -> Written {
-    with_members(parts, begin_with(id, parts.text()?))
+    with_body(parts, begin_with(id, parts.text()?), &["id"])
 }
 
 pub(in crate::rest) fn list(parts: &Parts, id: &str) -> Written {
     listed(parts, id, &["status", "cursor", "namespace"])
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "the table asks for it")]
 pub(in crate::rest) fn one(parts: &Parts, id: &str) -> Written {
     let object = begin(id).text("manager", parts.path("manager"));
     Ok(in_namespace(parts, object).finish())
@@ -27,16 +22,7 @@ pub(in crate::rest) fn one(parts: &Parts, id: &str) -> Written {
 
 /// The body, if there is one, has the members.
 pub(in crate::rest) fn tick(parts: &Parts, id: &str) -> Written {
-    with_members(parts, begin(id))
-}
-
-fn with_members(parts: &Parts, mut object: Object) -> Written {
-    let mut named = vec!["id"];
-    if let Some(namespace) = parts.query("namespace") {
-        object = object.text("namespace", namespace);
-        named.push("namespace");
-    }
-    Ok(members(parts, object, &named)?.finish())
+    with_body(parts, begin(id), &["id"])
 }
 
 pub(in crate::rest) fn pause(parts: &Parts, id: &str) -> Written {
@@ -66,23 +52,7 @@ fn control(parts: &Parts, id: &str, change: &str) -> Written {
     Ok(members(parts, object, &named)?.finish())
 }
 
-pub(in crate::rest) fn created(_: &Parts, answer: Success) -> Written {
-    Ok(json(&answer.take_outcome::<Created>()?.0))
-}
-
-pub(in crate::rest) fn page(_: &Parts, answer: Success) -> Written {
-    Ok(json(&answer.take::<Page>()?))
-}
-
 pub(in crate::rest) fn shown(_: &Parts, answer: Success) -> Result<(String, String), Failure> {
     let shown: Shown = answer.take()?;
     Ok((format!("\"{}\"", shown.version), json(&shown)))
-}
-
-pub(in crate::rest) fn ticked(_: &Parts, answer: Success) -> Written {
-    Ok(json(&answer.take_outcome::<Ticked>()?.0))
-}
-
-pub(in crate::rest) fn controlled(_: &Parts, answer: Success) -> Written {
-    Ok(json(&answer.take_outcome::<Controlled>()?.0))
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, value::RawValue};
 
 use super::super::parts::Parts;
-use super::{Written, bad, begin, optional};
+use super::{Written, bad_header, begin, optional};
 use crate::event::payload::{
     Answer as _, Object, RawJson,
     answer::{json, write},
@@ -26,22 +26,22 @@ pub(in crate::rest) struct NewMessage<'a> {
 }
 
 pub(in crate::rest) fn create(parts: &Parts, id: &str) -> Written {
-    let content_type = parts.required_header("content-type")?;
-    let length = parts.required_header("content-length")?;
+    let content_type = parts.required_header("Content-Type")?;
+    let length = parts.required_header("Content-Length")?;
     let length: i64 = length
         .parse()
-        .map_err(|_| bad(format!("Content-Length `{length}` is not a number")))?;
+        .map_err(|_| bad_header("Content-Length", length, "a number"))?;
     let mut header = Object::new()
         .text("subject", parts.path("subject"))
         .text("contentType", content_type)
         .number("contentLength", length);
     for (name, from) in [
-        ("contentEncoding", "content-encoding"),
-        ("messageId", "x-message-id"),
-        ("userId", "x-user-id"),
-        ("recipient", "x-recipient"),
-        ("replyTo", "x-reply-to"),
-        ("correlationId", "x-correlation-id"),
+        ("contentEncoding", "Content-Encoding"),
+        ("messageId", "X-Message-ID"),
+        ("userId", "X-User-ID"),
+        ("recipient", "X-Recipient"),
+        ("replyTo", "X-Reply-To"),
+        ("correlationId", "X-Correlation-ID"),
     ] {
         header = optional(header, name, parts.single_header(from)?);
     }

@@ -1,6 +1,10 @@
 //! Payloads from requests, and bodies from answers: one pair of functions per spelling.
 
-pub(super) mod account;
+#![expect(
+    clippy::unnecessary_wraps,
+    reason = "the table asks for functions that may fail"
+)]
+
 pub(super) mod actions;
 pub(super) mod audit;
 pub(super) mod bundles;
@@ -13,10 +17,8 @@ pub(super) mod incidents;
 pub(super) mod invocations;
 pub(super) mod key_pairs;
 pub(super) mod managers;
-pub(super) mod members;
 pub(super) mod message;
 pub(super) mod model;
-pub(super) mod nodes;
 pub(super) mod providers;
 pub(super) mod runs;
 pub(super) mod sagas;
@@ -29,16 +31,33 @@ pub(super) mod workers;
 use std::borrow::Cow;
 
 use indexmap::IndexMap;
+use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use super::parts::Parts;
 use crate::error::{Code, Failure};
-use crate::event::payload::Object;
+use crate::event::payload::{Answer as Members, Object, json};
+use crate::operation::Success;
 
 type Written = Result<String, Failure>;
 
+/// The answer as it is.
+pub(super) fn whole<T: Members>(_: &Parts, answer: Success) -> Written {
+    Ok(json(&answer.take::<T>()?))
+}
+
+/// The answer of a write, without what every write returns.
+pub(super) fn outcome<T: Members + DeserializeOwned>(_: &Parts, answer: Success) -> Written {
+    Ok(json(&answer.take_outcome::<T>()?.0))
+}
+
 fn bad(message: impl Into<String>) -> Failure {
     Failure::new(Code::BadRequest, message)
+}
+
+/// A header whose value is not what it should be.
+fn bad_header(name: &'static str, value: &str, what: &str) -> Failure {
+    Failure::bad_parameter(name, format!("{name}: `{value}` is not {what}"))
 }
 
 fn begin(id: &str) -> Object {
@@ -111,4 +130,14 @@ fn members(parts: &Parts, object: Object, named: &[&str]) -> Result<Object, Fail
     Ok(own.fold(object, |object, (name, value)| {
         object.raw(&name, value.get())
     }))
+}
+
+/// Adds the namespace of the query and the members of the body; what stands in the path or the
+/// query comes before the body.
+fn with_body(parts: &Parts, object: Object, named: &[&str]) -> Written {
+    let Some(namespace) = parts.query("namespace") else {
+        return Ok(members(parts, object, named)?.finish());
+    };
+    let object = object.text("namespace", namespace);
+    Ok(members(parts, object, &[named, &["namespace"]].concat())?.finish())
 }

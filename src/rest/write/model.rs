@@ -14,15 +14,12 @@ use crate::event::payload::{
     Answer as _, AsText, ModelName, RawJson,
     answer::{json, write},
     list as json_list,
-    model::{
-        Exported, Imported, IndexSpec, Indexed, Listed, LockState, Model, UniqueKey, Validated,
-    },
+    model::{Exported, Imported, IndexSpec, Listed, LockState, Model, UniqueKey, Validated},
     workflow::{self, Definition},
 };
 use crate::id::{ModelId, ModelKey};
 use crate::operation::Success;
 
-#[expect(clippy::unnecessary_wraps, reason = "the table asks for it")]
 pub(in crate::rest) fn nothing(_: &Parts, id: &str) -> Written {
     Ok(begin(id).finish())
 }
@@ -144,10 +141,6 @@ pub(in crate::rest) fn set_indexes(parts: &Parts, id: &str) -> Written {
         .raw("model", &spec(parts.model()?))
         .raw("indexes", indexes.indexes.get())
         .finish())
-}
-
-pub(in crate::rest) fn indexes_set(_: &Parts, answer: Success) -> Written {
-    Ok(json(&answer.take::<Indexed>()?))
 }
 
 /// The workflows of a model, and how they are to meet those it has.
@@ -335,7 +328,6 @@ pub(in crate::rest) fn explain(parts: &Parts, id: &str) -> Written {
 }
 
 /// An answer that REST knows no other form of.
-#[expect(clippy::unnecessary_wraps, reason = "the table asks for it")]
 pub(in crate::rest) fn payload_as_is(parts: &Parts, answer: Success) -> Written {
     Ok(answer.into_text(parts.id()))
 }
@@ -343,9 +335,10 @@ pub(in crate::rest) fn payload_as_is(parts: &Parts, answer: Success) -> Written 
 pub(in crate::rest) fn draw_workflows(parts: &Parts, id: &str) -> Written {
     let format = parts.query("format");
     if let Some(other) = format.filter(|format| !matches!(*format, "mermaid" | "dot")) {
-        return Err(bad(format!(
-            "unsupported diagram format `{other}`; use mermaid or dot"
-        )));
+        return Err(Failure::bad_parameter(
+            "format",
+            format!("unsupported diagram format `{other}`; use mermaid or dot"),
+        ));
     }
     Ok(optional(
         begin(id).raw("model", &spec(parts.model()?)),

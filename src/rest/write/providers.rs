@@ -9,7 +9,7 @@ use super::{Written, begin};
 use crate::error::Failure;
 use crate::event::payload::{
     AsText, Object, json,
-    providers::{Deleted, OneProvider, Providers, Reloaded},
+    providers::{Deleted, OneProvider, Providers},
 };
 use crate::id::ProviderId;
 use crate::operation::Success;
@@ -143,10 +143,6 @@ pub(in crate::rest) fn providers(_: &Parts, answer: Success) -> Written {
 
 pub(in crate::rest) fn provider(_: &Parts, answer: Success) -> Written {
     Ok(json(&answer.take::<OneProvider>()?.provider))
-}
-
-pub(in crate::rest) fn reloaded(_: &Parts, answer: Success) -> Written {
-    Ok(json(&answer.take::<Reloaded>()?))
 }
 
 /// A provider that was deleted.

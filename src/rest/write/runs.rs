@@ -1,32 +1,24 @@
 //! Runs, their histories and plans.
 
 use super::super::{answer::Sent, parts::Parts};
-use super::{Written, bad, begin, in_namespace, limited, members, optional};
+use super::{Written, bad_header, begin, in_namespace, limited, members, optional, with_body};
 use crate::error::Failure;
 use crate::event::payload::{
     Answer as _,
     answer::{json, write},
-    runs::{Cancelled, Event, Got, History, Page, Plan, Signalled, Started},
+    runs::{Event, Got},
     text_list,
 };
 use crate::operation::Success;
 
 /// Where a client that has lost its connection says what it has seen last.
-const LAST_EVENT_ID: &str = "last-event-id";
+const LAST_EVENT_ID: &str = "Last-Event-ID";
 
 /// The body has the members; the namespace may stand in the query.
 pub(in crate::rest) fn start(parts: &Parts, id: &str) -> Written {
-    let object = begin(id);
-    let mut named = vec!["id"];
-    let namespace = parts.query("namespace");
-    if namespace.is_some() {
-        named.push("namespace");
-    }
-    let object = optional(object, "namespace", namespace);
-    Ok(members(parts, object, &named)?.finish())
+    with_body(parts, begin(id), &["id"])
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "the table asks for it")]
 pub(in crate::rest) fn one(parts: &Parts, id: &str) -> Written {
     Ok(begin(id).text("runId", parts.path("runId")).finish())
 }
@@ -97,13 +89,12 @@ fn seen(parts: &Parts) -> Result<Option<i64>, Failure> {
         .filter(|seen| !seen.is_empty())
         .map(|seen| {
             seen.parse::<i64>()
-                .map_err(|_| bad(format!("Last-Event-ID: `{seen}` is not a sequence")))
+                .map_err(|_| bad_header(LAST_EVENT_ID, seen, "a sequence"))
         })
         .transpose()?;
     Ok(seen.or(from))
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "the table asks for it")]
 pub(in crate::rest) fn plan(parts: &Parts, id: &str) -> Written {
     let object = begin(id)
         .text("definition", parts.path("definition"))
@@ -111,32 +102,8 @@ pub(in crate::rest) fn plan(parts: &Parts, id: &str) -> Written {
     Ok(in_namespace(parts, object).finish())
 }
 
-pub(in crate::rest) fn started(_: &Parts, answer: Success) -> Written {
-    Ok(json(&answer.take_outcome::<Started>()?.0))
-}
-
 pub(in crate::rest) fn run(_: &Parts, answer: Success) -> Written {
     Ok(json(&answer.take::<Got>()?.run))
-}
-
-pub(in crate::rest) fn page(_: &Parts, answer: Success) -> Written {
-    Ok(json(&answer.take::<Page>()?))
-}
-
-pub(in crate::rest) fn signalled(_: &Parts, answer: Success) -> Written {
-    Ok(json(&answer.take_outcome::<Signalled>()?.0))
-}
-
-pub(in crate::rest) fn cancelled(_: &Parts, answer: Success) -> Written {
-    Ok(json(&answer.take_outcome::<Cancelled>()?.0))
-}
-
-pub(in crate::rest) fn events(_: &Parts, answer: Success) -> Written {
-    Ok(json(&answer.take::<History>()?))
-}
-
-pub(in crate::rest) fn executors(_: &Parts, answer: Success) -> Written {
-    Ok(json(&answer.take::<Plan>()?))
 }
 
 /// An event of one run; its number is the id.

@@ -12,13 +12,11 @@ use crate::clock::Timestamp;
 use crate::error::{Code, Failure};
 use crate::event::payload::{
     AsText, json,
-    search::{Condition, Count, CountInState, SnapshotAnswer, SnapshotStatus},
+    search::{Condition, SnapshotAnswer, SnapshotStatus},
     statistics::{Aggregation, Buckets},
     text_list,
 };
 use crate::operation::Success;
-
-const LIMIT_MAX: i64 = 10_000;
 
 /// How many results of a search that ran on its own are on a page.
 const PAGE_SIZE: i64 = 1_000;
@@ -66,7 +64,16 @@ pub(in crate::rest) struct Query<'a> {
 }
 
 pub(in crate::rest) fn group(parts: &Parts, id: &str) -> Written {
-    let object = begin(id).raw("model", &spec(parts.model()?));
+    group_of(parts, id, parts.model()?)
+}
+
+/// The same of a model that is called `states`.
+pub(in crate::rest) fn group_of_states(parts: &Parts, id: &str) -> Written {
+    group_of(parts, id, parts.model_named("states", "modelVersion")?)
+}
+
+fn group_of(parts: &Parts, id: &str, model: (&str, i32)) -> Written {
+    let object = begin(id).raw("model", &spec(model));
     let query: Query<'_> = parts
         .json_as("query")
         .map_err(|failure| Failure::new(Code::MalformedRequest, failure.message()))?;
@@ -89,38 +96,34 @@ pub(in crate::rest) fn buckets(_: &Parts, answer: Success) -> Written {
     Ok(json(&answer.take::<Buckets>()?.buckets))
 }
 
-pub(in crate::rest) fn count(_: &Parts, answer: Success) -> Written {
-    Ok(json(&answer.take::<Count>()?))
-}
-
-pub(in crate::rest) fn count_in_state(_: &Parts, answer: Success) -> Written {
-    Ok(json(&answer.take::<CountInState>()?))
-}
-
 pub(in crate::rest) fn search(parts: &Parts, id: &str) -> Written {
-    write_search(parts, id, "FAIL")
+    write_search(parts, id, parts.model()?, "FAIL")
 }
 
 pub(in crate::rest) fn search_cut_off(parts: &Parts, id: &str) -> Written {
-    write_search(parts, id, "TRUNCATE")
+    write_search(parts, id, parts.model()?, "TRUNCATE")
 }
 
-fn write_search(parts: &Parts, id: &str, exceeded: &str) -> Written {
+/// The same of a model that is called `async`.
+pub(in crate::rest) fn search_of_async(parts: &Parts, id: &str) -> Written {
+    write_search(parts, id, parts.model_named("async", "jobId")?, "TRUNCATE")
+}
+
+fn write_search(parts: &Parts, id: &str, model: (&str, i32), exceeded: &str) -> Written {
     let object = begin(id)
-        .raw("model", &spec(parts.model()?))
+        .raw("model", &spec(model))
         .raw("condition", parts.json_within()?);
-    let object = match parts.query_within("limit", 1..=LIMIT_MAX)? {
+    // The event checks its bounds, after the condition and the sort keys (`search.md` §4).
+    let object = match parts.query_as::<i32>("limit", "a 32-bit integer")? {
         Some(limit) => object.number("limit", limit),
         None => object,
     };
     let object = object
         .text("limitExceeded", exceeded)
         .raw("orderBy", &text_list(parts.query_all("sort")));
-    let tracking = parts
-        .query_as::<bool>("trackingRead", "true or false")?
-        .unwrap_or(false);
+    let tracking = parts.query_truth("trackingRead")?.unwrap_or(false);
     // `true` is an operation of its own.
-    parts.query_as::<bool>("explain", "true or false")?;
+    parts.query_truth("explain")?;
     Ok(optional(
         object.truth("trackingRead", tracking),
         "pointInTime",

@@ -6,10 +6,7 @@ use serde_json::value::RawValue;
 
 use super::super::parts::Parts;
 use super::{Written, begin};
-use crate::event::payload::{
-    RawJson, json,
-    settings::{LogLevel, TraceSampler},
-};
+use crate::event::payload::{RawJson, json, settings::TraceSampler};
 use crate::operation::Success;
 
 /// What is to be logged.
@@ -26,10 +23,6 @@ fn level(_: &mut SchemaGenerator) -> Schema {
 pub(in crate::rest) fn set_log_level(parts: &Parts, id: &str) -> Written {
     let body: NewLogLevel = parts.json_as("log level")?;
     Ok(begin(id).text("level", &body.level).finish())
-}
-
-pub(in crate::rest) fn log_level(_: &Parts, answer: Success) -> Written {
-    Ok(json(&answer.take::<LogLevel>()?))
 }
 
 /// Which requests are to be traced.

@@ -1,23 +1,14 @@
 //! Topics.
 
 use super::super::parts::Parts;
-use super::{Written, begin, begin_with, in_namespace, listed, members};
-use crate::event::payload::{
-    Answer as _,
-    answer::{json, write},
-    topics::{Page, Part, Published},
-};
+use super::{Written, begin, begin_with, in_namespace, listed, with_body};
+use crate::event::payload::{Answer as _, answer::write, topics::Part};
 use crate::operation::Success;
 
 /// The body has the members; the path and the query come before it.
 pub(in crate::rest) fn publish(parts: &Parts, id: &str) -> Written {
-    let mut object = begin_with(id, parts.text()?).text("topic", parts.path("topic"));
-    let mut named = vec!["id", "topic"];
-    if let Some(namespace) = parts.query("namespace") {
-        object = object.text("namespace", namespace);
-        named.push("namespace");
-    }
-    Ok(members(parts, object, &named)?.finish())
+    let object = begin_with(id, parts.text()?).text("topic", parts.path("topic"));
+    with_body(parts, object, &["id", "topic"])
 }
 
 pub(in crate::rest) fn one(parts: &Parts, id: &str) -> Written {
@@ -35,16 +26,8 @@ pub(in crate::rest) fn list(parts: &Parts, id: &str) -> Written {
     listed(parts, id, &["cursor", "namespace"])
 }
 
-pub(in crate::rest) fn published(_: &Parts, answer: Success) -> Written {
-    Ok(json(&answer.take_outcome::<Published>()?.0))
-}
-
 pub(in crate::rest) fn part(_: &Parts, answer: Success) -> Written {
     let part: Part = answer.take()?;
     let bytes = part.extra_bytes();
     Ok(write(&part, bytes))
-}
-
-pub(in crate::rest) fn page(_: &Parts, answer: Success) -> Written {
-    Ok(json(&answer.take::<Page>()?))
 }

@@ -8,10 +8,7 @@ use serde_json::{Map, Value, value::RawValue};
 use super::super::parts::Parts;
 use super::{Written, begin, key_pairs::seconds, optional};
 use crate::error::Failure;
-use crate::event::payload::{
-    self, json, text_list,
-    trusted_keys::{TrustedKey, TrustedKeys},
-};
+use crate::event::payload::{self, json, text_list, trusted_keys::TrustedKeys};
 use crate::operation::Success;
 
 /// A key to be trusted.
@@ -69,8 +66,4 @@ pub(in crate::rest) fn register(parts: &Parts, id: &str) -> Written {
 
 pub(in crate::rest) fn trusted_keys(_: &Parts, answer: Success) -> Written {
     Ok(json(&answer.take::<TrustedKeys>()?.trusted_keys))
-}
-
-pub(in crate::rest) fn trusted_key(_: &Parts, answer: Success) -> Written {
-    Ok(json(&answer.take::<TrustedKey>()?))
 }

@@ -106,9 +106,7 @@ fn failure_of(failed: CallFailed) -> Failure {
             Failure::new(Code::ConnectorUnavailable, message)
         }
         CallFailed::TimedOut(_) => Failure::new(Code::ConnectorUnavailable, failed.to_string()),
-        CallFailed::Cancelled | CallFailed::NotSent => {
-            Failure::new(Code::Cancelled, "the request was cancelled")
-        }
+        CallFailed::Cancelled | CallFailed::NotSent => Failure::cancelled(),
     }
 }
 

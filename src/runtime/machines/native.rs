@@ -18,16 +18,13 @@ use crate::expr::{members, string};
 use crate::id::{EntityId, ModelKey, Tenant, WorkflowName};
 use crate::registry::bundle::{Machine, of_model};
 use crate::runtime::{
-    Initiator, Runtime, Session,
+    Initiator, Runtime, Session, again,
     anchor::{Anchor, Origin},
     dispatch::take_in_changes,
     drive::Stopped,
 };
 use crate::storage::{self, Attribution, Definitions, ModelChange};
 use crate::workflow::{Entry, ImportMode, MachineName, Workflow, WorkflowSet};
-
-/// How often it is tried to give a model a workflow while others change the model.
-const ATTEMPTS: usize = 5;
 
 /// The member of a document that shows its state, if the model has it.
 const STATUS: &str = "status";
@@ -185,8 +182,7 @@ impl Runtime {
                 .map_err(|error| Failure::internal(error.to_string()))?
                 .workflow,
         );
-        let mut attempt = 1;
-        loop {
+        let give = || async {
             let definitions = self.storage().definitions(tenant, model).await?;
             let missing = || storage::Error::ModelNotFound(model.clone());
             let definitions = definitions.ok_or_else(missing)?;
@@ -199,18 +195,12 @@ impl Runtime {
                 workflows: definitions.workflows.import(ImportMode::Merge, incoming),
             };
             let storage = self.storage();
-            match storage
-                .change_model(tenant, by.clone(), model, change)
-                .await
-            {
-                Err(storage::Error::Conflict) if attempt < ATTEMPTS => attempt += 1,
-                Err(error) => return Err(error.into()),
-                Ok(_) => {
-                    info!(%model, workflow = %workflow.name, "a state machine is a workflow of a model");
-                    return Ok(());
-                }
-            }
-        }
+            let changing = storage.change_model(tenant, by.clone(), model, change);
+            changing.await?;
+            info!(%model, workflow = %workflow.name, "a state machine is a workflow of a model");
+            Ok(())
+        };
+        again(give).await
     }
 
     /// Fires an event for an entity, in the transaction of a session.

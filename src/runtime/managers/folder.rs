@@ -27,7 +27,7 @@ use crate::dialect::managers::{
 use crate::error::{Code, Failure};
 use crate::id::RunId;
 use crate::registry::{Error, Expected, FileVersion, Folder, FolderTurn, IntendedItem, Intent};
-use crate::runtime::{Initiator, Runtime, Session, runs::task_parts};
+use crate::runtime::{Initiator, Runtime, Session, again, runs::task_parts};
 
 /// How many items are started in one commit.
 const STARTS_MAX: usize = 250;
@@ -140,6 +140,16 @@ enum Trouble {
     Failure(Failure),
 }
 
+impl Trouble {
+    /// Others write a file faster than this process.
+    fn restless(path: &FilePath) -> Self {
+        Self::File(format!(
+            "the file `{path}` is written again and again while it is read; the manager is ticked \
+             again later"
+        ))
+    }
+}
+
 impl From<Failure> for Trouble {
     fn from(failure: Failure) -> Self {
         Self::Failure(failure)
@@ -245,10 +255,7 @@ impl InFolder<'_> {
                 are_more,
             }));
         }
-        Err(Trouble::File(
-            "the file is written again and again while it is read; it is ticked again later"
-                .to_owned(),
-        ))
+        Err(Trouble::restless(&self.path))
     }
 
     /// The manager as its file is; none if it is not there.
@@ -275,13 +282,21 @@ impl InFolder<'_> {
     ) -> Result<Option<BTreeMap<ItemRef, Seen>>, Trouble> {
         let mut seen = BTreeMap::new();
         let mut owed = Vec::new();
+        // Items may share a state file.
+        let mut states: HashMap<&FilePath, StateFile> = HashMap::new();
         let mut session = self.session();
         for of in manager.awaited() {
             let item = &manager.workers[of.worker].items[of.item];
             let Ok(path) = &item.state_path else {
                 continue;
             };
-            let state = self.state(path).await?;
+            let state = match states.get(path) {
+                Some(state) => state.clone(),
+                None => states
+                    .entry(path)
+                    .or_insert(self.state(path).await?)
+                    .clone(),
+            };
             let mut work = match &item.work {
                 None => Work::None,
                 Some(work) => self.runtime.work(self.by, work).await?,
@@ -317,9 +332,11 @@ impl InFolder<'_> {
             Ok(None) => Ok(StateFile::Absent),
             Ok(Some(found)) => Ok(match found.text {
                 Ok(text) => self.runtime.read_state(self.by, text).await?,
-                Err(reason) => StateFile::Nonsense(format!("the state file is unusable: {reason}")),
+                Err(reason) => {
+                    StateFile::nonsense(&format!("the state file is unusable: {reason}"))
+                }
             }),
-            Err(error @ Error::NotAFile { .. }) => Ok(StateFile::Nonsense(error.to_string())),
+            Err(error @ Error::NotAFile { .. }) => Ok(StateFile::nonsense(&error.to_string())),
             Err(error) => Err(error.into()),
         }
     }
@@ -449,7 +466,7 @@ impl InFolder<'_> {
         }
         let mut all_failed = HashMap::new();
         for part in owed.chunks(STARTS_MAX) {
-            let Started { started, failed } = self.start_part(part).await?;
+            let Started { started, failed } = again(|| self.start_part(part)).await?;
             all_failed.extend(failed);
             outcome
                 .started
@@ -463,40 +480,32 @@ impl InFolder<'_> {
     }
 
     /// The same of so many as one commit takes.
-    async fn start_part(&self, part: &[Owed]) -> Result<Started, Trouble> {
-        let mut conflicts = 0;
-        loop {
-            let mut session = self.session();
-            let mut result = Started::default();
-            for one in part {
-                let mark = session.unit()?.mark();
-                let started = self.start_one(&mut session, one).await;
-                let unit = session.unit()?;
-                match started {
-                    Ok(work) => {
-                        unit.release(mark);
-                        result.started.push((one.start.of, work));
-                    }
-                    // The service cannot at the moment; a later tick starts the item.
-                    Err(failure) if failure.retryable() || is_internal(&failure) => {
-                        return Err(failure.into());
-                    }
-                    Err(failure) => {
-                        unit.roll_back_to(&mark);
-                        unit.release(mark);
-                        let reason = format!("{}: {}", failure.code().as_str(), failure.message());
-                        result.failed.insert(one.work.clone(), reason);
-                    }
+    async fn start_part(&self, part: &[Owed]) -> Result<Started, Failure> {
+        let mut session = self.session();
+        let mut result = Started::default();
+        for one in part {
+            let mark = session.unit()?.mark();
+            let started = self.start_one(&mut session, one).await;
+            let unit = session.unit()?;
+            match started {
+                Ok(work) => {
+                    unit.release(mark);
+                    result.started.push((one.start.of, work));
                 }
-            }
-            match session.finish(&self.by.cancel).await {
-                Ok(()) => return Ok(result),
-                Err(failure) if failure.code() == Code::Conflict && conflicts < CONFLICTS_MAX => {
-                    conflicts += 1;
+                // The service cannot at the moment; a later tick starts the item.
+                Err(failure) if failure.retryable() || is_internal(&failure) => {
+                    return Err(failure);
                 }
-                Err(failure) => return Err(failure.into()),
+                Err(failure) => {
+                    unit.roll_back_to(&mark);
+                    unit.release(mark);
+                    let reason = format!("{}: {}", failure.code().as_str(), failure.message());
+                    result.failed.insert(one.work.clone(), reason);
+                }
             }
         }
+        session.finish(&self.by.cancel).await?;
+        Ok(result)
     }
 
     async fn start_one(&self, session: &mut Session, one: &Owed) -> Result<StartedWork, Failure> {
@@ -530,12 +539,15 @@ impl InFolder<'_> {
         Ok(work)
     }
 
-    /// Has a state file of earlier work not count for the work that begins.
+    /// Has a state file of earlier work not count for the work that begins. Work must not begin
+    /// where that is not certain: the end of earlier work would count as its own.
     async fn forget_state(&self, path: &FilePath) -> Result<(), Trouble> {
         for _ in 0..CONFLICTS_MAX {
-            // What cannot be read is said when it counts.
-            let Ok(Some(found)) = self.folder.look(path).await else {
-                return Ok(());
+            let found = match self.folder.look(path).await {
+                Ok(Some(found)) => found,
+                // What is no file says nothing of earlier work; that is reported when it counts.
+                Ok(None) | Err(Error::NotAFile { .. }) => return Ok(()),
+                Err(error) => return Err(error.into()),
             };
             let text = found
                 .text
@@ -550,7 +562,7 @@ impl InFolder<'_> {
                 written => return Ok(written.map(|_| ())?),
             }
         }
-        Ok(())
+        Err(Trouble::restless(path))
     }
 
     /// Notes why work could not be started; how the manager stands then, if its file is there.
@@ -586,7 +598,7 @@ impl InFolder<'_> {
                 written => return Ok(written.map(|_| Some(manager.status))?),
             }
         }
-        Ok(None)
+        Err(Trouble::restless(&self.path))
     }
 
     /// Forgets the intents of items whose end was taken over; of a manager that is done, all.
@@ -600,31 +612,30 @@ impl InFolder<'_> {
         }
         items.sort();
         items.dedup();
-        let mut conflicts = 0;
-        while conflicts < CONFLICTS_MAX && !(items.is_empty() && runs.is_empty()) {
-            let mut session = self.session();
-            let unit = session.unit()?;
-            let mut is_changed = false;
-            for item in &items {
-                if Intent::find(unit, namespace, item).await?.is_some() {
-                    Intent::forget(unit, namespace, item)?;
-                    is_changed = true;
-                }
-            }
-            for run in &runs {
-                let taken_over = unit.end_taken_over(*run).await;
-                is_changed |= taken_over.map_err(Failure::from)?;
-            }
-            if !is_changed {
-                return Ok(());
-            }
-            match session.finish(&self.by.cancel).await {
-                Ok(()) => return Ok(()),
-                Err(failure) if failure.code() == Code::Conflict => conflicts += 1,
-                Err(failure) => return Err(failure.into()),
+        if items.is_empty() && runs.is_empty() {
+            return Ok(());
+        }
+        Ok(again(|| self.forget_once(&items, &runs)).await?)
+    }
+
+    async fn forget_once(&self, items: &[IntendedItem], runs: &[RunId]) -> Result<(), Failure> {
+        let namespace = self.namespace();
+        let mut session = self.session();
+        let unit = session.unit()?;
+        let mut is_changed = false;
+        for item in items {
+            if Intent::find(unit, namespace, item).await?.is_some() {
+                Intent::forget(unit, namespace, item)?;
+                is_changed = true;
             }
         }
-        Ok(())
+        for run in runs {
+            is_changed |= unit.end_taken_over(*run).await?;
+        }
+        if !is_changed {
+            return Ok(());
+        }
+        session.finish(&self.by.cancel).await
     }
 }
 

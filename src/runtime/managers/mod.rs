@@ -21,7 +21,7 @@ use std::{
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-use super::{Initiator, Runtime};
+use super::{Initiator, Runtime, again};
 use crate::dialect::managers::{
     FilePath, Filed, MANAGERS, REGISTRY, Registry as Managers, is_manager_in_folder, manager_at,
 };
@@ -228,8 +228,7 @@ impl Runtime {
         if let Some(folder) = self.0.registry.folder(&by.tenant, namespace) {
             return file_in_folder(folder, &path, managers).await;
         }
-        let mut conflicts = 0;
-        loop {
+        let file = || async {
             let mut session = self.session_for(by, attribution(by));
             let unit = session.unit()?;
             let before = File::content(unit, namespace, &path).await?;
@@ -244,14 +243,10 @@ impl Runtime {
                 return Ok(filed);
             }
             File::put(unit, namespace, &path, filed.text().into(), &Expected::Any).await?;
-            match session.finish(&by.cancel).await {
-                Ok(()) => return Ok(filed),
-                Err(failure) if failure.code() == Code::Conflict && conflicts < CONFLICTS_MAX => {
-                    conflicts += 1;
-                }
-                Err(failure) => return Err(failure),
-            }
-        }
+            session.finish(&by.cancel).await?;
+            Ok(filed)
+        };
+        again(file).await
     }
 }
 

@@ -287,7 +287,7 @@ impl Runtime {
                     answer => answer,
                 };
                 let why = why.map(|why| format!(": {why}")).unwrap_or_default();
-                Work::Failed(format!("{work} ended {}{why}", run.status.as_str()))
+                Work::failed(&format!("{work} ended {}{why}", run.status.as_str()))
             }
         })
     }

@@ -9,9 +9,10 @@ use std::{
 use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
-use crate::error::{Code, Failure};
+use crate::error::Failure;
 use crate::id::Tenant;
 use crate::pool::{Pool, Slot};
+use crate::runtime::{Lines, Turn};
 
 use super::quiet::Quiet;
 
@@ -20,13 +21,10 @@ use super::quiet::Quiet;
 /// one manager each.
 const SLOTS: usize = 4;
 
-/// How many namespaces are ticked at once; their managers wait for slots.
-const NAMESPACES: usize = 1 << 20;
-
 /// The ticks of this process.
 #[derive(Debug)]
 pub(in crate::runtime) struct Ticks {
-    namespaces: Pool,
+    namespaces: Lines,
     managers: Pool,
     pub(super) quiet: Quiet,
     hasher: RandomState,
@@ -38,7 +36,7 @@ pub(in crate::runtime) struct Ticks {
 impl Default for Ticks {
     fn default() -> Self {
         Self {
-            namespaces: Pool::of_slots(NAMESPACES, 1),
+            namespaces: Lines::default(),
             managers: Pool::of_slots(SLOTS, 1),
             quiet: Quiet::default(),
             hasher: RandomState::new(),
@@ -58,13 +56,10 @@ impl Ticks {
         tenant: &Tenant,
         namespace: &str,
         cancel: &CancellationToken,
-    ) -> Result<Slot, Failure> {
-        let party = self.hasher.hash_one((tenant, namespace));
-        let entering = self.namespaces.enter(party);
-        cancel
-            .run_until_cancelled(entering)
-            .await
-            .ok_or_else(cancelled)
+    ) -> Result<Turn, Failure> {
+        let turn = self.namespaces.turn((tenant, namespace));
+        let turn = cancel.run_until_cancelled(turn).await;
+        turn.ok_or_else(Failure::cancelled)
     }
 
     /// Waits for the turn to bring a manager of a tenant up to date.
@@ -74,10 +69,8 @@ impl Ticks {
         cancel: &CancellationToken,
     ) -> Result<Slot, Failure> {
         let entering = self.managers.enter(self.hasher.hash_one(tenant));
-        cancel
-            .run_until_cancelled(entering)
-            .await
-            .ok_or_else(cancelled)
+        let slot = cancel.run_until_cancelled(entering).await;
+        slot.ok_or_else(Failure::cancelled)
     }
 
     /// Begins the tick of a run; none if it is at work already.
@@ -108,8 +101,4 @@ impl Ticks {
             cancel.cancel();
         }
     }
-}
-
-fn cancelled() -> Failure {
-    Failure::new(Code::Cancelled, "the request was cancelled")
 }

@@ -9,18 +9,15 @@ use super::{
     transition::takes_signal,
 };
 use crate::clock::Timestamp;
-use crate::error::Failure;
-use crate::id::RunId;
-use crate::pool::Pool;
+use crate::error::{Code, Failure};
+use crate::id::{RunId, Tenant};
+use crate::pool::{AT_ONCE_BYTES_MAX, Pool};
 use crate::program::{
     self, Arrival, Effect, HistoryEvent, Next, Program, Run, Status, Turn, World,
 };
 use crate::random::{STEP, mixed};
 use crate::runtime::{Initiator, Runtime, Session};
 use crate::storage::{RunName, RunSignal};
-
-/// The most bytes of values that a turn may read on the calling thread.
-const AT_ONCE_MAX: usize = 64 << 10;
 
 /// After how many bytes of history and of writes an advance is committed before the next step. The
 /// slots of tasks in flight limit how many runs hold as much.
@@ -46,13 +43,6 @@ pub struct Arrived {
     /// What follows the commit, and for which run.
     pub(super) effects: Vec<(Box<str>, Followed)>,
     pub(super) permits: Vec<PermitTaken>,
-}
-
-impl Arrived {
-    /// Whether a step took the signal that has arrived.
-    pub const fn has_matched(&self) -> bool {
-        self.is_taken
-    }
 }
 
 impl Default for Arrived {
@@ -118,8 +108,26 @@ impl Runtime {
         by: &Initiator,
         advance: Advance,
     ) -> Result<Arrived, Failure> {
+        let mut arrived = Arrived::default();
+        match self.advance_all(session, by, advance, &mut arrived).await {
+            Ok(()) => Ok(arrived),
+            Err(failure) => {
+                self.advance_failed(&by.tenant, &arrived);
+                Err(failure)
+            }
+        }
+    }
+
+    /// The same; what has come of it so far is in `arrived`, also if it fails.
+    async fn advance_all(
+        &self,
+        session: &mut Session,
+        by: &Initiator,
+        advance: Advance,
+        arrived: &mut Arrived,
+    ) -> Result<(), Failure> {
         let (conflicts, held_before) = (session.conflicts(), session.unit()?.bytes());
-        let (mut read, mut arrived) = (advance.read, Arrived::default());
+        let mut read = advance.read;
         let mut queue = VecDeque::from([(advance.run, advance.arrival)]);
         let mut is_first = true;
         while let Some((run, arrival)) = queue.pop_front() {
@@ -167,20 +175,14 @@ impl Runtime {
             let advanced = Box::pin(self.advance_one(session, advancing, begun, arrival)).await;
             let signals = session.unit()?.turn_ends();
             queue.extend(signals.into_iter().map(arriving));
-            let (state, turn) = match advanced {
-                Ok(advanced) => advanced,
-                Err(failure) => {
-                    self.advance_failed(&by.tenant, &arrived);
-                    return Err(failure);
-                }
-            };
+            let (state, turned) = advanced?;
             let Turned {
                 program,
                 history,
                 effects,
                 permits,
                 is_taken,
-            } = turn;
+            } = turned;
             if is_first {
                 arrived.is_taken = is_taken;
                 arrived.status = state.run.status;
@@ -206,18 +208,38 @@ impl Runtime {
             {
                 queue.push_back((parent, ended(&state, &history)));
             }
-            for effect in effects {
-                if let Effect::CancelChild { run, reason } = effect {
-                    if let Ok(child) = self.find_run(&by.tenant, &run).await {
-                        queue.push_back((child, Arrival::Cancel { reason }));
-                    }
-                } else if let Some(next) = followed(&stored.name, &program, effect, is_elsewhere) {
-                    arrived.effects.push((state.run.id.clone(), next));
-                }
-            }
+            queue.extend(self.cancellations(session, &by.tenant, &effects).await?);
+            let effects = effects.into_iter();
+            let follows =
+                effects.filter_map(|effect| followed(&stored.name, &program, effect, is_elsewhere));
+            let follows = follows.map(|next| (state.run.id.clone(), next));
+            arrived.effects.extend(follows);
             self.0.parsed.keep(run, &text, Arc::new(state));
         }
-        Ok(arrived)
+        Ok(())
+    }
+
+    /// The cancellations among the effects of an advance, as they arrive at the children.
+    async fn cancellations(
+        &self,
+        session: &mut Session,
+        tenant: &Tenant,
+        effects: &[Effect],
+    ) -> Result<Vec<(RunId, Arrival)>, Failure> {
+        let mut cancellations = Vec::new();
+        for effect in effects {
+            let Effect::CancelChild { run, reason } = effect else {
+                continue;
+            };
+            let reason = reason.clone();
+            match self.find_run_in(session, tenant, run).await {
+                Ok(child) => cancellations.push((child, Arrival::Cancel { reason })),
+                // It was removed after its end.
+                Err(failure) if failure.code() == Code::RunNotFound => {}
+                Err(failure) => return Err(failure),
+            }
+        }
+        Ok(cancellations)
     }
 
     /// Takes all turns of one arrival.
@@ -319,7 +341,7 @@ impl Runtime {
             };
             run.advance(arrival, &world)
         };
-        let turned = if bytes <= AT_ONCE_MAX {
+        let turned = if bytes <= AT_ONCE_BYTES_MAX {
             turn()
         } else {
             let party = self.storage().party(&advancing.by.tenant).await?;
@@ -371,7 +393,7 @@ fn arriving(signal: RunSignal) -> (RunId, Arrival) {
 }
 
 /// The end of a run, as it arrives at its parent.
-fn ended(state: &State, history: &[HistoryEvent]) -> Arrival {
+pub(super) fn ended(state: &State, history: &[HistoryEvent]) -> Arrival {
     let output = state.run.output.as_ref().and_then(|output| match output {
         program::Payload::Inline(text) => Some(Arc::from(&**text)),
         program::Payload::At(sequence) => {

@@ -26,7 +26,7 @@ use crate::compute::tasks::{
 };
 use crate::connector::{Call, CallFailed, Config, Connector, Connectors};
 use crate::dispatch::Tags;
-use crate::error::Failure;
+use crate::error::{Code, Failure};
 use crate::id::{RunId, Tenant};
 use crate::program::{
     ANSWER_LOST, ANSWER_UNUSABLE, Answer, EntityAnswer, NOT_CALLED, Payload, Purpose, Reach, Task,
@@ -173,8 +173,18 @@ impl Runtime {
         name: &str,
     ) -> Result<Option<Arc<Connector>>, Failure> {
         let registry = &self.0.registry;
-        let found = registry.connector(tenant, namespace, bundle, name).await?;
-        Ok(found)
+        let found = registry.connector(tenant, namespace, bundle, name).await;
+        found.map_err(|error| {
+            let lacks_key = error.lacks_key();
+            let failure = Failure::from(error);
+            if !lacks_key {
+                return failure;
+            }
+            let text = format!(
+                "the variables of the connector \"{name}\" cannot be decrypted: the service lacks their key"
+            );
+            failure.told_as(Code::ConnectorUnavailable, &text)
+        })
     }
 
     /// How a connector is reached.
@@ -569,10 +579,21 @@ impl Runtime {
     }
 
     /// Waits until an operator has the run of a task tried again, which has stopped; none if the
-    /// service stops.
+    /// service stops or the run was removed.
     async fn until_retried(&self, tenant: &Tenant, task: &str) -> Option<()> {
         let (run, _) = parts(task)?;
-        let run = self.find_run(tenant, run).await.ok()?;
+        let run = loop {
+            match self.find_run(tenant, run).await {
+                Ok(run) => break run,
+                // It was removed: nobody can have it tried again.
+                Err(failure) if failure.code() == Code::RunNotFound => return None,
+                // The storage cannot be read now; the end is still kept.
+                Err(_) => {
+                    let sleep = tokio::time::sleep(STOPPED_PAUSE);
+                    self.0.calls.stop.run_until_cancelled(sleep).await?;
+                }
+            }
+        };
         let work = Work::run(run);
         while self.held(tenant, &work) == Held::Stopped {
             let sleep = tokio::time::sleep(STOPPED_PAUSE);

@@ -42,6 +42,10 @@ impl Runtime {
                 Some(Arrival::Due { at })
             }
             (_, None, Some(Waiting::Entity { .. })) => Some(Arrival::EntityMoved),
+            // Only a retry by an operator looks at it.
+            (_, None, Some(Waiting::Child { run: child })) => {
+                self.missed_end(&task.tenant, child).await?
+            }
             (_, None, _) => None,
         };
         if let Some(arrival) = arrival {

@@ -8,7 +8,7 @@
 use std::{
     collections::{HashMap, HashSet},
     fmt::Write as _,
-    sync::{Arc, Weak},
+    sync::Arc,
     time::Duration,
 };
 
@@ -28,7 +28,8 @@ use crate::error::{Code, Failure};
 use crate::id::{RunId, Tenant};
 use crate::program::{Program, Waiting};
 use crate::registry::bundle::Mirror;
-use crate::runtime::{Runtime, Session, incidents::contained};
+use crate::runtime::{Runtime, Session, again, incidents::contained};
+use crate::shares::Shares;
 use crate::storage::{MirrorName, RunName, StoredRun, ToMirror};
 
 /// How long commits are gathered before a table is written: the short runs are written once.
@@ -49,9 +50,6 @@ const BACKOFF: Backoff = Backoff::new(PAUSE_FIRST, Duration::from_secs(30));
 
 /// How long the one who applies a bundle waits for its table.
 const MAKE_MAX: Duration = Duration::from_secs(5);
-
-/// How often it is tried to take note of what was written, while others commit.
-const ATTEMPTS: usize = 5;
 
 /// Where the writing of a table stands.
 #[derive(Debug, Default)]
@@ -149,7 +147,7 @@ impl Runtime {
         let mut tasks: JoinSet<MirrorName> = JoinSet::new();
         // Of each that is written: whether more came since.
         let mut at_work: HashMap<MirrorName, bool> = HashMap::new();
-        let mut turns: HashMap<Tenant, Weak<Semaphore>> = HashMap::new();
+        let shares = Shares::new(OF_TENANT);
         let mut nodes = self.storage().sharing();
         loop {
             let begun: HashSet<MirrorName> = tokio::select! {
@@ -174,22 +172,16 @@ impl Runtime {
                     Err(_) => continue,
                 },
             };
-            turns.retain(|_, turns| turns.strong_count() > 0);
             for name in begun {
                 if let Some(more) = at_work.get_mut(&name) {
                     *more = true;
                     continue;
                 }
                 at_work.insert(name.clone(), false);
-                let known = turns.get(&name.tenant).and_then(Weak::upgrade);
-                let known = known.unwrap_or_else(|| {
-                    let fresh = Arc::new(Semaphore::new(OF_TENANT));
-                    turns.insert(name.tenant.clone(), Arc::downgrade(&fresh));
-                    fresh
-                });
+                let share = shares.of(name.tenant.clone());
                 let runtime = self.clone();
                 tasks.spawn(async move {
-                    Box::pin(runtime.write_mirror(&name, &known)).await;
+                    Box::pin(runtime.write_mirror(&name, &share)).await;
                     name
                 });
             }
@@ -345,20 +337,15 @@ impl Runtime {
         if written.is_empty() {
             return Ok(());
         }
-        let mut attempt = 1;
-        loop {
+        let note = || async {
             let (by, mut session) = self.own_session(tenant);
             let unit = session.unit()?;
             for run in written {
                 unit.mirrored(run).await?;
             }
-            match session.finish(&by.cancel).await {
-                Err(failure) if failure.code() == Code::Conflict && attempt < ATTEMPTS => {
-                    attempt += 1;
-                }
-                done => return done,
-            }
-        }
+            session.finish(&by.cancel).await
+        };
+        again(note).await
     }
 
     /// A run in the words of the table.

@@ -1,7 +1,7 @@
 //! Actions in WebAssembly, which are done within the advance of their run (`orchestration.md`
 //! 1.15).
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use futures_util::{FutureExt as _, future::BoxFuture};
@@ -11,7 +11,7 @@ use tracing::warn;
 use super::advance::Advancing;
 use crate::dialect::Findings;
 use crate::error::{Code, Failure};
-use crate::id::Tenant;
+use crate::id::{RunId, Tenant};
 use crate::program::Answer;
 use crate::registry;
 use crate::runtime::{Initiator, Runtime, fire::system};
@@ -26,6 +26,9 @@ const MODULES: usize = 256;
 
 /// What an entry takes beside its code, roughly.
 const ENTRY_BYTES: u64 = 200;
+
+/// How often it is looked whether the run of a module was cancelled.
+const LOOKED_AFTER: Duration = Duration::from_secs(1);
 
 /// What runs modules.
 #[derive(Debug)]
@@ -68,7 +71,7 @@ impl Runtime {
             entrypoint: entrypoint.into(),
             memory_bytes_max,
             output_bytes_max: 0,
-            timeout: std::time::Duration::ZERO,
+            timeout: Duration::ZERO,
         };
         self.0.modules.wasm.check(tenant, &action).await
     }
@@ -89,7 +92,28 @@ impl Runtime {
             });
         };
         let task = advancing.run.to_string().into();
-        Box::pin(self.wasm_call(tenant, namespace, &action, input, task)).await
+        let call = Box::pin(self.wasm_call(tenant, namespace, &action, input, task));
+        tokio::select! {
+            answer = call => answer,
+            () = self.until_ended(tenant, advancing.run) => {
+                let message = "the run has ended, so its module was stopped";
+                Err(Failure::new(Code::Conflict, message))
+            }
+        }
+    }
+
+    /// Waits until a run is stored as ended, at whichever node it was cancelled.
+    async fn until_ended(&self, tenant: &Tenant, run: RunId) {
+        loop {
+            tokio::time::sleep(LOOKED_AFTER).await;
+            // A storage that cannot be read now is asked again.
+            if self.storage().refresh().await.is_ok()
+                && let Ok(Some(run)) = self.storage().run(tenant, run).await
+                && run.ended.is_some()
+            {
+                return;
+            }
+        }
     }
 
     /// Calls the module of an action and returns how its task ended. It fails if the module cannot
@@ -171,6 +195,10 @@ impl Stored {
         };
         let mut session = self.runtime.session_for(&by, by.attribution());
         let (unit, key) = (session.unit()?, self.key(name));
+        if value.is_some() && !self.runtime.may_store_more(&self.tenant) {
+            let message = "the tenant has reached its limit of stored bytes";
+            return Err(Failure::new(Code::TenantLimitExceeded, message));
+        }
         match value {
             Some(value) => unit.put_record(key, BASE64_STANDARD.encode(value).into())?,
             None => unit.drop_record(key)?,

@@ -184,7 +184,7 @@ impl Runtime {
                     });
                 }
             }
-            Effect::Log(ref problem) => log(id, &followed, problem),
+            Effect::Log(ref problem) => log(id, &followed.workflow, problem),
             // Looking at the run sends it.
             Effect::Send(ref task) => self.call_issued(tenant, id, task),
             // They are cancelled in its commit.
@@ -215,8 +215,7 @@ impl Runtime {
     }
 }
 
-fn log(id: &str, followed: &Followed, problem: &Problem) {
-    let workflow = &*followed.workflow;
+pub(super) fn log(id: &str, workflow: &str, problem: &Problem) {
     match problem {
         Problem::RunFailed { reason } => {
             info!(run.id = id, workflow, reason = %cut(reason), "the run failed");

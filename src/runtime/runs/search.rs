@@ -12,7 +12,7 @@ use crate::error::{Code, Failure};
 use crate::id::ModelKey;
 use crate::pool::Pool;
 use crate::runtime::{Error, Initiator, Runtime, Session};
-use crate::search::{Excess, Order, Outgoing, Query, SortKey, View, find};
+use crate::search::{Excess, Order, Outgoing, Query, SORT_KEYS_MAX, SortKey, View, find};
 use crate::storage::Definitions;
 
 const LIMIT: i64 = 100;
@@ -138,16 +138,17 @@ impl Wanted {
         let input: Input<'_> = read(input)?;
         let limit = input.limit.unwrap_or(LIMIT);
         if !(1..=LIMIT_MAX).contains(&limit) {
-            return Err(malformed(format!(
-                "limit is {limit}; 1 to {LIMIT_MAX} are allowed"
-            )));
+            return Err(malformed(format!("limit is {limit}; use 1 to {LIMIT_MAX}")));
         }
         let keys = input.order_by.unwrap_or_default().into_iter();
         let keys = keys.map(Key::into_key).collect::<Result<_, _>>()?;
+        let condition = Condition::parse(input.condition.get())?.into();
+        let order = Order::new(keys)?;
+        order.check_count(SORT_KEYS_MAX)?;
         Ok(Self {
             model: input.model.into_key(),
-            condition: Condition::parse(input.condition.get())?.into(),
-            order: Order::new(keys)?,
+            condition,
+            order,
             limit: usize::try_from(limit).unwrap_or(usize::MAX),
         })
     }

@@ -6,14 +6,19 @@ use tracing::warn;
 
 use super::{
     Arrived, State,
-    advance::Advance,
+    advance::{Advance, ended},
+    plans::log,
     send::task_id,
     start::INVOCATION,
-    state::{Invoked, PRIORITY},
+    state::{self, Invoked, PRIORITY},
 };
+use crate::clock::Timestamp;
 use crate::error::{Code, Failure};
-use crate::id::RunId;
-use crate::program::{Arrival, Begin, HistoryEvent, Program, Run, StartedBy, Status};
+use crate::id::{RunId, Tenant};
+use crate::program::{
+    Arrival, Begin, HistoryEvent, Payload, Problem, Program, Run, RunError, StartedBy, Status,
+    Waiting,
+};
 use crate::runtime::{
     Initiator, Runtime, Session,
     incidents::{Fault, contained},
@@ -23,6 +28,10 @@ use crate::storage::{RunsWanted, StoredRun, Work};
 
 /// The reason in the history.
 const REASON: &str = "cancelled by an operator after it failed too often";
+
+/// The error of a run whose state cannot be read.
+const UNREADABLE: &str =
+    "the state of the run cannot be read: what it has done is not known, and nothing was undone";
 
 /// How many runs below one are read at a time, and how many advances of a history.
 const PAGE: i64 = 1_000;
@@ -42,9 +51,14 @@ impl Runtime {
         let cancelled = contained(self.advance_in(session, by, Advance::of(run, cancel))).await;
         let unit = session.unit()?;
         let arrived = match cancelled {
-            Ok(arrived) => {
+            Ok(arrived) if arrived.is_changed => {
                 unit.release(mark);
                 return Ok(arrived);
+            }
+            // A saga that is being undone already takes no cancel.
+            Ok(_) => {
+                unit.roll_back_to(&mark);
+                self.end_by_force(session, by, run).await?
             }
             Err(Fault::Failed(failure)) if failure.code() == Code::Conflict => return Err(failure),
             Err(Fault::Failed(failure))
@@ -82,20 +96,28 @@ impl Runtime {
             return Ok(Arrived::default());
         }
         let now = self.0.clock.now();
-        let (mut state, out) = match State::read(&stored) {
-            Ok(state) => {
-                let out = state.run.outstanding().map(|task| task.ordinal);
-                (state, out)
-            }
-            Err(_) => (self.unreadable(&stored, by).await?, None),
+        let read = State::read(&stored);
+        let is_readable = read.is_ok();
+        let mut state = match read {
+            Ok(state) => state,
+            Err(_) => self.unreadable(&stored, by).await?,
         };
-        let event: HistoryEvent = state.run.end_by_force(now, REASON);
+        let out = state.run.outstanding().map(|task| task.ordinal);
+        let tenant = &by.tenant;
+        let program = self.program_of(tenant, &stored.name, &state.digest).await;
+        let program = program.ok();
+        let history = state.end_by_force(now, &stored.name.name, program.as_deref());
+        if !is_readable {
+            state.run.error = Some(RunError {
+                code: None,
+                message: UNREADABLE.into(),
+            });
+        }
         session
             .unit()?
-            .advance_run(&stored, state.stored(&[event])?)?;
-        let tenant = &by.tenant;
+            .advance_run(&stored, state.stored(&history)?)?;
         // Of a run whose form cannot be read there is nothing to show.
-        if let Ok(program) = self.program_of(tenant, &stored.name, &state.digest).await {
+        if let Some(program) = program {
             let later = self.mirror_later(session, tenant, &stored.name, run, &program);
             later.await?;
         }
@@ -115,7 +137,7 @@ impl Runtime {
                 run: state.run.id.clone(),
                 status: Status::Cancelled,
                 output: None,
-                error: None,
+                error: state.run.error.clone(),
             };
             self.add_advance(session, by, parent, ended, &mut arrived)
                 .await?;
@@ -153,7 +175,8 @@ impl Runtime {
         }
     }
 
-    /// Advances another run in the same transaction; one that cannot be advanced stays as it is.
+    /// Advances another run in the same transaction; one that cannot be advanced stays as it is, and
+    /// is an incident from then on.
     async fn add_advance(
         &self,
         session: &mut Session,
@@ -172,14 +195,41 @@ impl Runtime {
             }
             Err(Fault::Failed(failure)) if failure.code() == Code::Conflict => return Err(failure),
             Err(fault) => {
-                let failure = fault.into_failure();
-                warn!(failure = %failure.in_full(), run.id = %run, "a run was not advanced with one that is ended by force");
                 unit.turn_ends();
                 unit.roll_back_to(&mark);
+                self.stop_run(session, &by.tenant, run, &fault).await?;
+                let failure = fault.into_failure();
+                warn!(failure = %failure.in_full(), run.id = %run, "a run was not advanced with one that is ended by force; see `interlock incidents list`");
             }
         }
         session.unit()?.release(mark);
         Ok(())
+    }
+
+    /// The end of a child that its parent was not told of, because it could not be advanced then.
+    pub(super) async fn missed_end(
+        &self,
+        tenant: &Tenant,
+        child: &str,
+    ) -> Result<Option<Arrival>, Failure> {
+        let Some(run) = RunId::parse(child) else {
+            return Ok(None);
+        };
+        let Some(stored) = self.storage().run(tenant, run).await? else {
+            return Ok(None);
+        };
+        if stored.ended.is_none() {
+            return Ok(None);
+        }
+        let state = self.0.parsed.read(&stored)?;
+        let mut history = Vec::new();
+        if let Some(Payload::At(at)) = &state.run.output {
+            let found = self.storage().run_events(run, at.saturating_sub(1), 1);
+            for events in found.await? {
+                history.extend(state::events(&events.record)?);
+            }
+        }
+        Ok(Some(ended(&state, &history)))
     }
 
     /// What is stored of a run from now on whose state cannot be read.
@@ -192,7 +242,7 @@ impl Runtime {
         }
         let name = &stored.name.name;
         let begin = Begin {
-            id: stored.id.to_string().into(),
+            id: self.name_below(stored, by).await?,
             started_by: StartedBy::Caller,
             depth: 0,
             input: Arc::from("null"),
@@ -214,5 +264,43 @@ impl Runtime {
             used: std::collections::BTreeMap::new(),
             run,
         })
+    }
+    /// The identifier of a run whose state cannot be read: as its parent knows it, if it has one.
+    async fn name_below(&self, stored: &StoredRun, by: &Initiator) -> Result<Box<str>, Failure> {
+        let parent = match stored.parent {
+            Some(parent) => self.storage().run(&by.tenant, parent).await?,
+            None => None,
+        };
+        let parent = parent.and_then(|parent| self.0.parsed.read(&parent).ok());
+        let waiting = parent
+            .as_ref()
+            .and_then(|parent| parent.run.waiting.as_ref());
+        Ok(match waiting {
+            Some(Waiting::Child { run }) if RunId::parse(run) == Some(stored.id) => run.clone(),
+            Some(_) | None => stored.id.to_string().into(),
+        })
+    }
+}
+
+impl State {
+    /// Ends the run, and logs which steps of a saga are not undone.
+    fn end_by_force(
+        &mut self,
+        now: Timestamp,
+        name: &str,
+        program: Option<&Program>,
+    ) -> Vec<HistoryEvent> {
+        let errors = |run: &Run| run.saga.as_ref().map_or(0, |saga| saga.errors.len());
+        let before = errors(&self.run);
+        let history = self.run.end_by_force(now, REASON, program);
+        let saga = self.run.saga.iter();
+        for error in saga.flat_map(|saga| saga.errors.iter().skip(before)) {
+            let problem = Problem::CompensationFailed {
+                step: error.step.clone(),
+                reason: error.message.clone(),
+            };
+            log(&self.run.id, name, &problem);
+        }
+        history
     }
 }

@@ -219,7 +219,7 @@ impl Runtime {
                 Ok(()) => runtime.hand_out(spec),
                 Err(_) => runtime.storage().leave_lease(&tenant, &task),
             }
-            // Who asks may be gone.
+            // The caller may be gone.
             let _ = ended.send(committed);
         });
         let outcome = outcome.await;

@@ -162,7 +162,7 @@ impl Runtime {
             ..Advance::of(run, arrival)
         };
         let arrived = self.advance_in(session, by, advance).await?;
-        // Who commits the transaction does not know of plans, so they do not learn from this.
+        // What commits the transaction knows nothing of plans, so they do not learn from this.
         self.advance_failed(&by.tenant, &arrived);
         Ok(())
     }

@@ -345,7 +345,7 @@ fn answer_early<T>(reply: &mut Reply<T>, outcome: Error) {
     let _ = std::mem::replace(reply, closed).send(Err(outcome));
 }
 
-/// Who asked may have gone; that changes nothing.
+/// The caller may be gone; that changes nothing.
 fn answer(submission: Submission, outcome: Result<Committed, Error>) {
     let _ = submission.reply.send(outcome);
 }

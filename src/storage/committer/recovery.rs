@@ -107,7 +107,7 @@ impl Committer {
     }
 
     /// Refuses writes until the database can be used again, then says whether the commits are
-    /// there. Who waits for them is answered within a few seconds. If they are known to be rolled
+    /// there. Callers that wait for them are answered within a few seconds. If they are known to be rolled
     /// back, no read waits for what was `stamped`.
     pub(super) async fn recover(
         &mut self,

@@ -11,7 +11,7 @@ use crate::storage::{
 };
 
 impl Committer {
-    /// Who asked may have gone; that changes nothing.
+    /// The caller may be gone; that changes nothing.
     pub(super) async fn keep_up(&mut self, chore: Chore) {
         self.land().await;
         match chore {

@@ -10,7 +10,7 @@ use std::{
 };
 
 use foldhash::HashMap;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 
 use super::watched::Watched;
@@ -171,13 +171,15 @@ impl Runs {
             let out = is_here.then_some((run.tenant, run.id));
             if let Some(driven) = &self.driven {
                 if is_here {
-                    lock(driven).insert(run.id, woken(tenant, run.tenant, run.id));
+                    driven
+                        .lock()
+                        .insert(run.id, woken(tenant, run.tenant, run.id));
                 } else {
-                    lock(driven).remove(&run.id);
+                    driven.lock().remove(&run.id);
                 }
             }
             if is_newest && before != run.awaits {
-                let mut awaited = lock(&self.awaited);
+                let mut awaited = self.awaited.lock();
                 if let Some(entity) = before {
                     awaited.remove(entity, run.id);
                 }
@@ -202,18 +204,18 @@ impl Runs {
 
     /// The entities that runs wait for.
     pub(in crate::storage) fn awaited(&self) -> Vec<EntityId> {
-        let mut entities: Vec<_> = lock(&self.awaited).runs.keys().map(|key| key.0).collect();
+        let mut entities: Vec<_> = self.awaited.lock().runs.keys().map(|key| key.0).collect();
         entities.dedup();
         entities
     }
 
     /// Has the runs looked at that wait for one of these entities.
     pub(in crate::storage) fn moved(&self, entities: impl Iterator<Item = EntityId>) {
-        let awaited = lock(&self.awaited);
+        let awaited = self.awaited.lock();
         if awaited.runs.is_empty() {
             return;
         }
-        let mut woken = lock(&self.woken);
+        let mut woken = self.woken.lock();
         let before = woken.len();
         woken.extend(entities.flat_map(|entity| awaited.of(entity)));
         if woken.len() > before {
@@ -223,7 +225,7 @@ impl Runs {
 
     /// Has a run looked at.
     pub(in crate::storage) fn wake(&self, tenant: &Tenant, line: TenantRow, run: RunId) {
-        lock(&self.woken).push(woken(tenant, line, run));
+        self.woken.lock().push(woken(tenant, line, run));
         self.has_woken.notify_one();
     }
 
@@ -244,12 +246,12 @@ impl Runs {
         for (entity, line, tenant, run) in awaiting {
             awaited.add(entity, &woken(&tenant, line, run));
         }
-        *lock(&self.awaited) = awaited;
+        *self.awaited.lock() = awaited;
         self.current.clear();
         if self.driven.is_some() {
             self.may_have_moved.store(true, Ordering::Relaxed);
         }
-        for (run, waiting) in lock(&self.ends).iter() {
+        for (run, waiting) in self.ends.lock().iter() {
             waiting.send_replace(true);
             watched.run_ended(*run);
         }
@@ -258,12 +260,12 @@ impl Runs {
     /// Takes over that a run was advanced by any process.
     pub(in crate::storage) fn advanced(&self, moved: &RunMoved, watched: &Watched, own: NodeRow) {
         let run = woken(&moved.tenant, moved.row, moved.run);
-        lock(&self.awaited).set(&run, moved.awaits);
+        self.awaited.lock().set(&run, moved.awaits);
         self.current.remove(&moved.run);
         if moved.owner == Some(own) {
             self.handed_over(&moved.tenant, moved.row, moved.run);
         } else if let Some(driven) = &self.driven
-            && lock(driven).contains_key(&moved.run)
+            && driven.lock().contains_key(&moved.run)
         {
             // Its work may be elsewhere now or for nothing.
             self.wake(&moved.tenant, moved.row, moved.run);
@@ -276,14 +278,14 @@ impl Runs {
     /// The work of a run that is out is for this process to send from now on.
     pub(in crate::storage) fn handed_over(&self, tenant: &Tenant, line: TenantRow, run: RunId) {
         if let Some(driven) = &self.driven {
-            lock(driven).insert(run, woken(tenant, line, run));
+            driven.lock().insert(run, woken(tenant, line, run));
         }
         self.wake(tenant, line, run);
     }
 
     /// A run has ended, which who looks at it now finds.
     fn ended(&self, run: RunId, watched: &Watched) {
-        if let Some(waiting) = lock(&self.ends).get(&run) {
+        if let Some(waiting) = self.ends.lock().get(&run) {
             waiting.send_replace(true);
         }
         watched.run_ended(run);
@@ -292,7 +294,7 @@ impl Runs {
     /// Another process drives a run now, or nobody has to; whether this one did.
     pub(in crate::storage) fn leave(&self, run: RunId) -> bool {
         let driven = self.driven.as_ref();
-        driven.is_some_and(|driven| lock(driven).remove(&run).is_some())
+        driven.is_some_and(|driven| driven.lock().remove(&run).is_some())
     }
 
     /// The runs of which this process has work out, if other processes may have changed that
@@ -300,12 +302,12 @@ impl Runs {
     pub(in crate::storage) fn driven_once(&self) -> Option<HashMap<RunId, WokenRun>> {
         let driven = self.driven.as_ref()?;
         let may_have_moved = self.may_have_moved.swap(false, Ordering::Relaxed);
-        may_have_moved.then(|| lock(driven).clone())
+        may_have_moved.then(|| driven.lock().clone())
     }
 
     /// Has runs looked at.
     pub(in crate::storage) fn wake_all(&self, runs: impl IntoIterator<Item = WokenRun>) {
-        lock(&self.woken).extend(runs);
+        self.woken.lock().extend(runs);
         self.has_woken.notify_one();
     }
 
@@ -316,14 +318,14 @@ impl Runs {
 
     /// Waits for the end of a run from here on.
     pub(in crate::storage) fn end_of(&self, run: RunId) -> watch::Receiver<bool> {
-        let mut ends = lock(&self.ends);
+        let mut ends = self.ends.lock();
         let ended = ends.entry(run).or_insert_with(|| watch::Sender::new(false));
         ended.subscribe()
     }
 
     /// The last of those that wait for the end of a run may be about to leave.
     pub(in crate::storage) fn leave_end(&self, run: RunId) {
-        let mut ends = lock(&self.ends);
+        let mut ends = self.ends.lock();
         if ends.get(&run).is_some_and(|end| end.receiver_count() <= 1) {
             ends.remove(&run);
         }
@@ -331,7 +333,7 @@ impl Runs {
 
     /// The runs that are to be looked at since this was asked last.
     pub(in crate::storage) fn woken(&self) -> Vec<WokenRun> {
-        std::mem::take(&mut *lock(&self.woken))
+        std::mem::take(&mut *self.woken.lock())
     }
 
     pub(in crate::storage) async fn has_woken(&self) {
@@ -366,8 +368,4 @@ fn woken(tenant: &Tenant, line: TenantRow, run: RunId) -> WokenRun {
         line: TaskLine(line.0),
         run,
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock()
 }

@@ -1,4 +1,4 @@
-//! Statistics of missed indexes: what searches looked at in vain for want of one.
+//! Statistics of missed indexes: how much searches read without a match because one was missing.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -76,7 +76,7 @@ impl Fading {
 /// What is known of a wish.
 #[derive(Debug)]
 struct Wanted {
-    /// Entities that were looked at in vain for want of it.
+    /// Entities that were read without a match because it was missing.
     in_vain: Fading,
     /// How much of that is worth a look.
     enough: f64,
@@ -95,7 +95,7 @@ struct State {
 
 /// What searches have wished for.
 ///
-/// A mutex, not a task: searches that looked at much in vain add to it, and each batch of writes
+/// A mutex, not a task: searches that read much without a match add to it, and each batch of writes
 /// does while there is a wish; it is held for a few look-ups.
 #[derive(Debug)]
 pub(in crate::storage) struct MissedIndexes {

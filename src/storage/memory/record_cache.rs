@@ -60,7 +60,9 @@ impl Files {
     fn note(&self, tenant: &Tenant, key: &RecordKey) {
         let is_wanted = |prefix: &&str| key.name.starts_with(prefix);
         if key.kind == RecordKind::File && self.prefix.get().is_some_and(is_wanted) {
-            lock(&self.changed).insert((tenant.clone(), Arc::clone(&key.namespace)));
+            self.changed
+                .lock()
+                .insert((tenant.clone(), Arc::clone(&key.namespace)));
             self.has_changed.notify_one();
         }
     }
@@ -91,10 +93,6 @@ impl Default for RecordCache {
             files: Files::default(),
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock()
 }
 
 fn name(tenant: &Tenant, key: &RecordKey) -> Name {
@@ -139,14 +137,14 @@ impl RecordCache {
     /// Forgets all records.
     pub(in crate::storage) fn clear(&self) {
         for slot in &self.generations {
-            *lock(slot) += 1;
+            *slot.lock() += 1;
         }
         self.records.clear();
     }
 
     /// The producers that were committed since this was asked last.
     pub(in crate::storage) fn take_changed(&self) -> HashSet<Name> {
-        std::mem::take(&mut *lock(&self.changed))
+        std::mem::take(&mut *self.changed.lock())
     }
 
     /// Returns once there may be such.
@@ -156,7 +154,7 @@ impl RecordCache {
 
     /// Has a producer looked at as if it had been committed.
     pub(in crate::storage) fn touch(&self, tenant: &Tenant, key: &RecordKey) {
-        lock(&self.changed).insert(name(tenant, key));
+        self.changed.lock().insert(name(tenant, key));
         self.has_changed.notify_one();
     }
 
@@ -167,7 +165,7 @@ impl RecordCache {
 
     /// The namespaces in which that happened since this was asked last.
     pub(in crate::storage) fn take_changed_files(&self) -> HashSet<(Tenant, Arc<str>)> {
-        std::mem::take(&mut *lock(&self.files.changed))
+        std::mem::take(&mut *self.files.changed.lock())
     }
 
     /// Returns once there may be such.
@@ -196,7 +194,7 @@ impl RecordCache {
         // A caller that looks now finds what was committed.
         self.files.note(tenant, key);
         if key.kind == RecordKind::Producer {
-            lock(&self.changed).insert(name);
+            self.changed.lock().insert(name);
             self.has_changed.notify_one();
         }
     }

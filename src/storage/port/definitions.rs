@@ -22,7 +22,7 @@ pub struct Definitions {
 }
 
 impl Definitions {
-    /// Who has its share of threads for expensive work.
+    /// The tenant whose share of threads is used for expensive work.
     pub const fn party(&self) -> u64 {
         self.tenant.0.cast_unsigned()
     }

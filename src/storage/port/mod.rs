@@ -63,7 +63,7 @@ pub use key::{IndexRow, JobRow, TaskKey, TaskLine, TaskRef};
 pub(in crate::storage) use model::{Edit, Effect, ModelCommit};
 pub use node::{MemberChange, Node, NodeEntry, NodeMember, NodeRow};
 pub(in crate::storage) use outcome::Stored;
-pub use outcome::{Print, Remembered};
+pub use outcome::{PROVISIONAL, Print, Remembered};
 pub(in crate::storage) use pulse::{Pulse, RunMoved};
 pub use record::{
     Record, RecordHead, RecordKey, RecordKind, RecordOrigin, RecordRow, StoredProducer,

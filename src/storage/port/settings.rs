@@ -96,7 +96,8 @@ pub enum Migrate {
 #[derive(Debug, Clone, Copy)]
 pub struct IndexSettings {
     pub used: UsedIndexes,
-    /// How many entities are looked at in vain for want of an index, at least, before it is made.
+    /// How many entities searches must have read without a match, for want of an index, before it
+    /// is made.
     pub visits: u32,
     /// How many indexes that nobody declared a model has at most.
     pub per_model_max: u32,

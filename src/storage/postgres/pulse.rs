@@ -9,6 +9,7 @@ use std::{
 use sqlx::Executor as _;
 use sqlx_postgres::{PgConnection, PgListener, PgPool, PgPoolOptions, PgRow};
 use tokio::time::{sleep, timeout};
+use tracing::warn;
 use uuid::Uuid;
 
 use super::{
@@ -41,10 +42,10 @@ const SESSION_PULSE: &str = include_str!("sql/session_pulse.sql");
 const CHANNEL: &str = "interlock";
 
 /// How many entities or advances of runs are named; if there are more, none is.
-const MOVED_MAX: usize = 4_096;
+const MOVED_MAX: u16 = 4_096;
 
 /// How many of them are asked for: one more, to find out whether there are more.
-const LISTED_MAX: i64 = 4_097;
+const LISTED_MAX: i64 = MOVED_MAX as i64 + 1;
 
 /// How many positions are read at once: what they hold is in memory together, and is read in time.
 const POSITIONS_MAX: i64 = 50_000;
@@ -254,8 +255,7 @@ impl Pulser {
             .chain(of_topics)
             .chain(runs.iter().map(|run| run.1))
             .chain(stored.iter().map(|stored| stored.1));
-        let tenants: Vec<i64> = tenants.collect();
-        self.know_tenants(tenants).await?;
+        self.know_tenants(tenants.collect()).await?;
         let (records, troubles) = self.records(&news).await?;
         let topics = news.topics.into_iter().filter_map(|(t, namespace, name)| {
             let tenant = self.tenants.get(&t)?.clone();
@@ -288,7 +288,7 @@ impl Pulser {
                 at: Timestamp::from_micros(row.at),
                 revision: row.rev,
             },
-            moved: (moved.len() <= MOVED_MAX).then_some(moved),
+            moved: (moved.len() <= usize::from(MOVED_MAX)).then_some(moved),
             runs: (row.advances < LISTED_MAX).then(|| runs.collect()),
             records,
             troubles,
@@ -350,19 +350,29 @@ impl Pulser {
         }))
     }
 
-    async fn know_tenants(&mut self, mut rows: Vec<i64>) -> Result<(), Failure> {
+    /// Reads the names of the tenants of those rows, as far as they are not known.
+    async fn know_tenants(&mut self, mut rows: HashSet<i64>) -> Result<(), Failure> {
+        // Before the rows are compared with those that are known: this pulse needs all of them.
+        if self.tenants.len() > TENANTS_MAX {
+            self.tenants.clear();
+        }
         rows.retain(|row| !self.tenants.contains_key(row));
         if rows.is_empty() {
             return Ok(());
         }
-        if self.tenants.len() > TENANTS_MAX {
-            self.tenants.clear();
-        }
-        let named = sqlx::query_as(TENANT_NAMES).bind(rows);
+        let asked: Vec<i64> = rows.iter().copied().collect();
+        let named = sqlx::query_as(TENANT_NAMES).bind(asked);
         let named: Vec<(i64, String)> = named.fetch_all(self.connection().await?).await?;
-        let named = named.into_iter();
-        self.tenants
-            .extend(named.map(|(row, name)| (row, name.as_str().into())));
+        for (row, name) in named {
+            rows.remove(&row);
+            self.tenants.insert(row, name.as_str().into());
+        }
+        if !rows.is_empty() {
+            warn!(
+                ?rows,
+                "changes of tenants that are not stored are ignored; report this as a fault"
+            );
+        }
         Ok(())
     }
 

@@ -8,14 +8,11 @@ use super::text::text;
 use crate::entity::{Key, Sequence};
 use crate::storage::{
     port::{Keyed, ModelRow, Probe, Stretch},
-    rows::PART_BYTES_BOUND,
+    rows::{LOOKED_UP_BYTES, PART_BYTES_BOUND},
 };
 
 /// A statement with its values.
 pub(super) type Statement = QueryBuilder<Postgres>;
-
-/// How large a document may be that is looked up with others, in bytes.
-const LOOKED_UP_BYTES: i64 = 64 << 10;
 
 /// Adds a statement that gives the rows of `entity` that any of the probes finds, and those whose
 /// values are too many to be in an index.

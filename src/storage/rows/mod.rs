@@ -45,6 +45,9 @@ pub(in crate::storage) const PART_BYTES: usize = 2 << 20;
 /// The same, as statements take it.
 pub(in crate::storage) const PART_BYTES_BOUND: i64 = 2 << 20;
 
+/// How large a document may be that is looked up with others, in bytes.
+pub(in crate::storage) const LOOKED_UP_BYTES: i64 = 64 << 10;
+
 /// A version, joined with its entity, commit and model.
 #[derive(Debug)]
 pub(in crate::storage) struct VersionRow {

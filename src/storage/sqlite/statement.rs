@@ -7,14 +7,11 @@ use sqlx_sqlite::Sqlite;
 use crate::entity::{Key, Position, Sequence};
 use crate::storage::{
     port::{FilledKey, IndexRow, Keyed, ModelRow, Probe, Stretch},
-    rows::PART_BYTES_BOUND,
+    rows::{LOOKED_UP_BYTES, PART_BYTES_BOUND},
 };
 
 /// A statement with its values.
 pub(super) type Statement = QueryBuilder<Sqlite>;
-
-/// How large a document may be that is looked up with others, in bytes.
-const LOOKED_UP_BYTES: i64 = 64 << 10;
 
 /// Adds a statement that gives the rows of `entity` that any of the probes finds, and those whose
 /// values are too many to be in an index.

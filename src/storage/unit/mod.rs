@@ -291,19 +291,17 @@ impl UnitOfWork {
                 .copied()
                 .filter(|newest| *newest != version.position)
         };
-        let (tenant, mut ahead) = (found.first(), found.iter().filter_map(moved).collect());
+        let mut ahead: Vec<_> = found.iter().filter_map(moved).collect();
         let mut current = HashMap::default();
-        if let Some(tenant) = tenant.map(|version| version.tenant) {
-            while let Some(part) =
-                Some(std::mem::take(&mut ahead)).filter(|part: &Vec<_>| !part.is_empty())
-            {
-                let (versions, reached) = database.versions(tenant, &part).await?;
+        if let Some(tenant) = found.first().map(|version| version.tenant) {
+            while !ahead.is_empty() {
+                let (versions, reached) = database.versions(tenant, &ahead).await?;
                 current.extend(
                     versions
                         .into_iter()
                         .map(|version| (version.image.id, version)),
                 );
-                ahead = part.into_iter().skip(reached).collect();
+                ahead.drain(..reached);
             }
         }
         let now = |version: Version| {

@@ -1,7 +1,7 @@
 //! What became of requests that are to be done once (`stream.md` §2, idempotency).
 //!
 //! An outcome is a row of the commit that did the work, so it is there if and only if the work is.
-//! Who repeats a request looks for it first; validation makes that binding, since of two commits
+//! A repeated request looks for it first; validation makes that binding, since of two commits
 //! that bring one the second is refused and finds it when it looks again. What is past its time is
 //! as good as gone, and deleted a part at a time.
 

@@ -63,7 +63,7 @@ impl Snapshot {
         self.storage.0.missed.used() == UsedIndexes::Adaptive
     }
 
-    /// Notes what a search looked at in vain, and which indexes would have spared it that: each
+    /// Notes what a search read without a match, and which indexes would have avoided that: each
     /// wish alone would have.
     pub fn wished(&self, definitions: &Definitions, in_vain: usize, wishes: Vec<Wish>) {
         #[expect(clippy::cast_precision_loss, reason = "a weight")]

@@ -7,8 +7,10 @@ use serde_json::{Value, json};
 
 use super::{LIVE, becomes, node, node_with, timed};
 use crate::support::{
-    Connection, PATIENCE, Rest, Server, backend, code, create, database::Database, governed_model,
-    locked_model, new_entity, wait::found,
+    Connection, Member, PATIENCE, Reply, Rest, Server, backend, code, create, database::Database,
+    governed_model, locked_model, new_entity,
+    scene::{automated, processor, states},
+    wait::found,
 };
 
 /// Two processes over a database.
@@ -167,6 +169,39 @@ async fn a_repeat_that_comes_at_the_same_time_is_answered_like_the_first() {
             assert_eq!(answer["success"], true, "{answer}");
         }
     }
+}
+
+#[tokio::test]
+async fn a_request_whose_member_fails_after_a_commit_succeeds_nowhere() {
+    const KIND: &str = "EntityCreateRequest";
+    let (_database, nodes) = two(&[]).await;
+    let (here, other) = (nodes[0].connect().await, nodes[1].connect().await);
+    let workflow = states(json!({
+        "A": [automated("GO", "B", processor("COMMIT_BEFORE_DISPATCH", json!({})))], "B": []}));
+    let model = governed_model(&here, "doc", json!({"n": 1}), workflow).await;
+    let member = Member::join(&nodes[0], &[]).await;
+    let refusing = Member::join(&nodes[1], &[]).await;
+    refusing.serve(|_, _| async { Reply::Failure("no") });
+    let ask = async |connection: &Connection, key: &str| {
+        let made = new_entity(&model, &json!({"n": 1}));
+        let attributes = [("idempotencykey", key)];
+        connection.call_with(KIND, made, &attributes).await
+    };
+    // A repeat comes to another process while the first one has committed a part.
+    let both = async |key: &'static str, reply: Reply| {
+        let meanwhile = async {
+            let call = member.next().await;
+            let ((), repeat) = tokio::join!(member.reply(&call, reply), ask(&other, key));
+            repeat
+        };
+        tokio::join!(ask(&here, key), meanwhile)
+    };
+    let (first, repeat) = both("refused", Reply::Failure("no")).await;
+    assert_eq!(code(&first), "WORKFLOW_FAILED");
+    assert_eq!(code(&repeat), "WORKFLOW_FAILED");
+    let (first, repeat) = both("done", Reply::Data(json!({"n": 2}))).await;
+    assert_eq!(first["success"], true, "{first}");
+    assert_eq!(repeat["transactionInfo"], first["transactionInfo"]);
 }
 
 #[tokio::test]

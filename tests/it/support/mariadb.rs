@@ -26,8 +26,13 @@ pub(crate) struct Mariadb {
 
 impl Mariadb {
     /// Starts one; none if it is not installed, which is printed.
-    #[expect(clippy::print_stdout, reason = "a test that is skipped says why")]
     pub(crate) fn start() -> Option<Self> {
+        Self::with(&[])
+    }
+
+    /// The same, with options of the server.
+    #[expect(clippy::print_stdout, reason = "a test that is skipped says why")]
+    pub(crate) fn with(options: &[String]) -> Option<Self> {
         let (Some(server), Some(install)) = (found("mariadbd"), found("mariadb-install-db")) else {
             println!("SKIPPED: MariaDB is not installed (no mariadbd and mariadb-install-db)");
             return None;
@@ -54,6 +59,7 @@ impl Mariadb {
                 "--innodb-flush-log-at-trx-commit=0",
                 "--innodb-buffer-pool-size=32M",
             ])
+            .args(options)
             .spawn()
             .expect("starts");
         let server = Self {

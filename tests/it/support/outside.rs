@@ -4,7 +4,10 @@
 use std::{
     collections::HashMap,
     net::SocketAddr,
-    sync::{Arc, Mutex, MutexGuard},
+    sync::{
+        Arc, Mutex, MutexGuard,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -409,6 +412,7 @@ impl Mail {
 struct MailState {
     mails: Mutex<Vec<Mail>>,
     refused: Mutex<Vec<String>>,
+    ignores_quit: AtomicBool,
     /// The only user: the answer that `AUTH PLAIN` must have.
     pair: Option<String>,
     security: Security,
@@ -435,6 +439,7 @@ impl MailServer {
         let state = Arc::new(MailState {
             mails: Mutex::default(),
             refused: Mutex::default(),
+            ignores_quit: AtomicBool::new(false),
             pair,
             security,
             acceptor: identity.acceptor.clone(),
@@ -456,6 +461,11 @@ impl MailServer {
     pub(crate) fn refuse(&self, address: &str) {
         let mut refused = self.state.refused.lock().expect("no panic");
         refused.push(address.to_owned());
+    }
+
+    /// From now on, nobody is answered who says goodbye.
+    pub(crate) fn ignore_quit(&self) {
+        self.state.ignores_quit.store(true, Ordering::Relaxed);
     }
 
     /// The messages so far.
@@ -567,6 +577,7 @@ async fn spoken(
                 state.mails.lock().expect("no panic").push(mail);
                 b"250 queued as 1\r\n"
             }
+            "QUIT" if state.ignores_quit.load(Ordering::Relaxed) => continue,
             "QUIT" => {
                 stream.write_all(b"221 bye\r\n").await?;
                 return Ok(None);

@@ -172,7 +172,7 @@ impl SecureProvider {
         );
         let task = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                // Who does not trust the certificate goes away.
+                // A client that does not trust the certificate goes away.
                 let Ok(mut stream) = acceptor.accept(stream).await else {
                     continue;
                 };

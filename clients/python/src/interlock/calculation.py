@@ -53,6 +53,10 @@ class Rejected(Exception):
         super().__init__(*reasons)
         self.code = code
 
+    def __str__(self) -> str:
+        """Return the reason; a server names none by itself."""
+        return "no reason was given" if self.args in ((), (None,)) else super().__str__()
+
 
 class Retryable(Rejected):
     """Raised by a processor, a criterion or an action that may succeed if it is retried.

@@ -7,7 +7,7 @@ import contextlib
 import logging
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -27,7 +27,10 @@ BLOCK = timedelta(seconds=30)
 """How long the server may keep a request for tasks waiting."""
 
 TOUCH_EVERY = 10.0
-"""How often the lease of a task is extended while it is worked on, in seconds."""
+"""How often the lease of a task is extended while it is worked on, at least, in seconds."""
+
+TOUCH_PAUSE_MIN = 0.5
+"""How often at most: a clock may be wrong, and a lease is then over before it begins."""
 
 REPORT_FOR = 60.0
 """How long it is tried to report the outcome of a task while the server is away, in seconds."""
@@ -63,8 +66,9 @@ class Worker:
 
     Functions return and raise what those of `Member.action` do. A worker has no transaction: what
     it writes through `client` commits by itself, and should carry an idempotency key that is made
-    of the task's. Leases are extended while a function runs. When the server cannot be reached,
-    the worker registers again, however long that takes.
+    of the task's. Leases are extended while a function runs, for as long as the action's
+    `timeoutMs` allows: then the task ends as `timeout`, and the function is cancelled. When the
+    server cannot be reached, the worker registers again, however long that takes.
     """
 
     def __init__(
@@ -324,10 +328,12 @@ class Worker:
 
     async def _touch(self, task: Task, executing: asyncio.Future[dict[str, Any]]) -> None:
         """Keep the lease while the task is executed; give it up when the server has."""
+        until = task.lease_until
         while True:
-            await asyncio.sleep(TOUCH_EVERY)
+            await asyncio.sleep(_before(until))
             try:
-                await self.client.runs.tasks.touch(task.task_id, worker_id=self.worker_id)
+                # Without a time of its own a touch extends the lease, but not the action's limit.
+                until = await self.client.runs.tasks.touch(task.task_id, worker_id=self.worker_id)
             except (errors.TaskNotFound, errors.TaskLeaseLost, errors.RunFinished) as gone:
                 log.info("task %s is given up: %s", task.task_id, gone, extra=_about(task))
                 executing.cancel()
@@ -339,6 +345,14 @@ class Worker:
                     lost,
                     extra=_about(task),
                 )
+
+
+def _before(until: datetime | None) -> float:
+    """Return the pause until a lease is extended that ends then, in seconds."""
+    if until is None:
+        return TOUCH_EVERY
+    left = (until - datetime.now(UTC)).total_seconds()
+    return min(TOUCH_EVERY, max(TOUCH_PAUSE_MIN, left / 3))
 
 
 def _about(task: Task) -> dict[str, str]:

@@ -234,9 +234,10 @@ impl Serving {
             let _running = running;
             let _known = KnownTask(Arc::clone(&me), request_id);
             tokio::select! {
-                () = me.serve_task(&on, task) => {}
-                // The server expects no answer.
+                // What the server has given up is not begun; it expects no answer.
+                biased;
                 () = cancelled.cancelled() => tracing::info!("a task was given up"),
+                () = me.serve_task(&on, task) => {}
             }
         };
         tokio::spawn(serving.instrument(span));

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from interlock.api.requester import given
@@ -142,8 +142,10 @@ class Tasks(Part):
         extend: timedelta | None = None,
         progress: Any = None,
         worker_id: str | None = None,
-    ) -> None:
-        """Extend the lease of a task, or its deadline on a stream.
+    ) -> datetime:
+        """Extend the lease of a task, or its deadline on a stream; return until when.
+
+        Without `extend` a lease is extended by 30 s, but not beyond the limit of the action.
 
         Raises:
             TaskNotFound: there is none.
@@ -157,4 +159,4 @@ class Tasks(Part):
             "progress": progress,
             "workerId": worker_id,
         }
-        await self._api.task_touch(given(request))
+        return datetime.fromisoformat((await self._api.task_touch(given(request)))["until"])

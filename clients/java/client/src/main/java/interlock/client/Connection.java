@@ -39,6 +39,9 @@ final class Connection {
     // Between two attempts the delay doubles, and is never quite the same.
     static final Duration DELAY_FIRST = Duration.ofMillis(100);
     static final Duration DELAY_MAX = Duration.ofSeconds(5);
+    /** After how long without a connection that is said, and how often then. */
+    private static final Duration WARNING_FIRST = Duration.ofSeconds(1);
+    private static final Duration WARNING_EVERY = Duration.ofMinutes(1);
 
     /** Makes a new stream ready for use. */
     interface Greeter {
@@ -253,7 +256,8 @@ final class Connection {
         if (opening == null) {
             opening = new CompletableFuture<>();
             wantedUntil = until;
-            settings.executor.execute(this::openEventually);
+            // The program's own executor may have no thread left.
+            Settings.Threads.SHARED.execute(this::openEventually);
         } else if (until - wantedUntil > 0) {
             wantedUntil = until;
         }
@@ -300,10 +304,17 @@ final class Connection {
             delay = Duration.ZERO;
         }
         Duration patience = DELAY_FIRST;
+        long warned = System.nanoTime() + WARNING_FIRST.toNanos();
         while (isWanted()) {
             pause(delay);
             if (!awaitReady(patience)) {
-                LOG.atDebug().addKeyValue("target", settings.target).log("cannot reach the server; retrying");
+                if (System.nanoTime() - warned >= 0) {
+                    warned = System.nanoTime() + WARNING_EVERY.toNanos();
+                    InterlockException why = lost;
+                    LOG.atWarn().addKeyValue("target", settings.target)
+                            .addKeyValue("error", why == null ? "no answer" : why.getMessage())
+                            .log("cannot reach the server; retrying");
+                }
                 patience = doubled(patience);
                 continue;
             }

@@ -331,7 +331,7 @@ final class Desk {
         }
     }
 
-    /** Gives up a task that the server has given up. */
+    /** Gives up a task that the server has given up; its place is free even if its handler goes on. */
     void cancelTask(String requestId, String reason) {
         Work work;
         synchronized (this) {
@@ -339,14 +339,18 @@ final class Desk {
         }
         if (work != null) {
             about(LOG.atInfo(), work).addKeyValue("reason", reason).log("the server cancelled a task");
-            giveUp(List.of(work));
+            giveUpAndFree(work);
         }
     }
 
     /** Gives up a call whose time is up; its place is free even if its handler goes on. */
     private void giveUpLate(Work work) {
-        giveUp(List.of(work));
         about(LOG.atDebug(), work).log("a call was given up: its time was up");
+        giveUpAndFree(work);
+    }
+
+    private void giveUpAndFree(Work work) {
+        giveUp(List.of(work));
         leave(work);
         finish(work);
         boolean isMore;

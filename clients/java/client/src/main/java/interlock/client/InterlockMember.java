@@ -135,7 +135,8 @@ public final class InterlockMember extends Session implements AutoCloseable {
         Thread hook = new Thread(this::close, "interlock-stop");
         Runtime.getRuntime().addShutdownHook(hook);
         try {
-            connection.settings.executor.execute(this::stayJoined);
+            // Not on the program's own executor, which may have no thread left.
+            Settings.Threads.SHARED.execute(this::stayJoined);
             ended.get();
         } catch (ExecutionException e) {
             throw Connection.unwrapped(e);
@@ -174,7 +175,7 @@ public final class InterlockMember extends Session implements AutoCloseable {
             ended.complete(null);
             throw e;
         }
-        connection.settings.executor.execute(this::stayJoined);
+        Settings.Threads.SHARED.execute(this::stayJoined);
     }
 
     private synchronized void begin() {

@@ -186,24 +186,33 @@ final class Requester implements Caller {
 
     /** Sends a request with a streamed answer. */
     Answers<Event> stream(String type, Object payload, RequestOption... options) {
+        Duration timeout = RequestOption.timeoutOf(options);
+        long deadline = timeout == null ? 0 : System.nanoTime() + timeout.toNanos();
         try {
-            EventStream stream = awaitStream(null, 0);
+            EventStream stream = awaitStream(timeout, deadline);
             Lane lane = asker.lane(stream);
             QueueExchange exchange = new QueueExchange(event(type, payload, lane, options), lane, stream);
             stream.checkSize(exchange.request);
             stream.register(exchange);
             stream.submit(exchange);
-            return new EventAnswers(exchange);
+            return new EventAnswers(limited(exchange, timeout, deadline));
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw Failure.cancelled("the thread was interrupted");
         }
     }
 
+    private static EventSource limited(EventSource source, @Nullable Duration timeout, long deadline) {
+        return timeout == null ? source : new LimitedSource(source, deadline - System.nanoTime(), late(timeout));
+    }
+
     /** Sends a request with an endless answer. */
     Answers<Event> listen(String type, Object payload, RequestOption... options) {
+        Duration timeout = RequestOption.timeoutOf(options);
+        long deadline = timeout == null ? 0 : System.nanoTime() + timeout.toNanos();
         try {
-            return new EventAnswers(asker.listen(event(type, payload, new Lane(1, null), options)));
+            EventSource source = asker.listen(event(type, payload, new Lane(1, null), options));
+            return new EventAnswers(limited(source, timeout, deadline));
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw Failure.cancelled("the thread was interrupted");

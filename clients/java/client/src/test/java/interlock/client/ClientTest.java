@@ -15,6 +15,7 @@ import interlock.client.api.ClientCreateResponse;
 import interlock.client.api.ClientDeleteRequest;
 import interlock.client.api.DataFormat;
 import interlock.client.api.EntityChangeEvent;
+import interlock.client.api.EntityChangesSubscribeRequest;
 import interlock.client.api.EntityCreateCollectionRequest;
 import interlock.client.api.EntityGetRequest;
 import interlock.client.api.ErrorCodes;
@@ -73,6 +74,21 @@ class ClientTest {
                 InterlockException failure = assertThrows(InterlockException.class, make);
                 assertEquals(ClientCodes.INVALID_OPTIONS, failure.code(), failure.getMessage());
             }
+        }
+    }
+
+    @Test
+    void theTimeOfARequestEndsAStreamedAnswer() {
+        RequestOption soon = RequestOption.timeout(Duration.ofMillis(300));
+        EntityChangesSubscribeRequest all = EntityChangesSubscribeRequest.builder().build();
+        try (Answers<EntityChangeEvent> changes = client.operations().entityChangesSubscribe(all, soon)) {
+            assertThrows(CancelledException.class, () -> changes.forEach(change -> {}));
+        }
+        RequestOption late = RequestOption.timeout(Duration.ofNanos(1));
+        try (Answers<Event> found = client.stream("EntityGetAllRequest", Map.of("model", PARCEL), late)) {
+            assertThrows(CancelledException.class, () -> found.forEach(one -> {}));
+        } catch (CancelledException e) {
+            assertTrue(e.getMessage().contains("no answer within"), "before it was sent");
         }
     }
 

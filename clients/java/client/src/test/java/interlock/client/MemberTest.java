@@ -13,6 +13,9 @@ import interlock.client.api.ComputeMembersGetRequest;
 import interlock.client.api.EntityChangeEvent;
 import interlock.client.api.ErrorCodes;
 import interlock.client.api.ModelSpec;
+import interlock.client.api.RunCancelRequest;
+import interlock.client.api.RunDefinitionCreateRequest;
+import interlock.client.api.RunStartRequest;
 import interlock.client.testing.TestServer;
 import java.io.IOException;
 import java.math.BigDecimal;
@@ -27,6 +30,8 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -447,6 +452,58 @@ class MemberTest {
         member.start();
         assertEquals(Map.of("charged", new BigDecimal("12.30"), "attempt", 1), invoked("charge").task().output().decode(Map.class));
         assertEquals("fraud", invoked("inspect").task().outcome());
+    }
+
+    @Test
+    void aCancelledTaskLeavesItsPlaceToTheNextOne() throws Exception {
+        CountDownLatch began = new CountDownLatch(1);
+        CountDownLatch gate = new CountDownLatch(1);
+        try (InterlockMember narrow = tenant.member().concurrency(1).build()) {
+            narrow.action("hangs", (input, task) -> {
+                began.countDown();
+                while (true) { // it goes on whatever becomes of its task
+                    try {
+                        gate.await();
+                        return null;
+                    } catch (InterruptedException e) {
+                        assertTrue(task.isCancelled());
+                    }
+                }
+            });
+            narrow.action("goes", (input, task) -> null);
+            narrow.start();
+            for (String name : List.of("hangs", "goes")) {
+                narrow.operations().actionRegister(ActionRegisterRequest.builder().name(name).build());
+                narrow.operations().runDefinitionCreate(RunDefinitionCreateRequest.builder().document(Json.of(Map.of(
+                        "kind", "Workflow", "name", name, "version", "1", "start", Map.of("run", "@actions/" + name,
+                                "transitions", Map.of("success", "flo.Completed"))))).build());
+            }
+            RunStartRequest hangs = RunStartRequest.builder().definition("hangs").build();
+            String runId = narrow.operations().runStart(hangs).runId();
+            assertTrue(began.await(20, TimeUnit.SECONDS));
+            narrow.operations().runCancel(RunCancelRequest.builder().runId(runId).build());
+            RunStartRequest goes = RunStartRequest.builder().definition("goes").waitMs(20_000L).build();
+            assertEquals("completed", narrow.operations().runStart(goes).run().status());
+        } finally {
+            gate.countDown();
+        }
+    }
+
+    @Test
+    void anExecutorOfOneThreadIsFreeForHandlers() {
+        ExecutorService one = Executors.newSingleThreadExecutor();
+        try (InterlockMember narrow = tenant.member().tags("java").executor(one).build();
+                InterlockClient client = tenant.client().build()) {
+            narrow.processor("price", (entity, context) -> null);
+            Thread running = new Thread(narrow::run);
+            running.setDaemon(true);
+            running.start();
+            awaitMember(client);
+            Parcels.prepare(client, Parcels.processor("price"));
+            assertEquals("DONE", Parcels.created(client).state());
+        } finally {
+            one.shutdown();
+        }
     }
 
     private ActionInvokeResponse invoked(String action) {

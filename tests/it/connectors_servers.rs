@@ -1,0 +1,195 @@
+//! Connectors to databases: servers that misbehave, and those with TLS.
+
+use std::{
+    fs, io,
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown},
+};
+
+use interlock::connector::{CallFailed, Connector};
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpStream},
+    task::JoinHandle,
+    time::timeout,
+};
+
+use super::{
+    connectors::{Caller, Came, connector, json_of},
+    support::{PATIENCE, mariadb::Mariadb, outside::Identity, postgres::Postgres},
+};
+
+/// The user that databases of the super user are started as.
+const NOBODY: u32 = 65_534;
+
+fn select() -> Value {
+    json!({"operation": "SELECT", "query": "SELECT 1"})
+}
+
+fn database(driver: &str, port: u16, tls: &str, authority: Option<&str>) -> Connector {
+    connector(
+        json!({"type": "database", "driver": driver, "host": "localhost", "port": port,
+        "database": "shop", "user": "shop", "password": "hidden", "tls": tls, "tls_ca": authority}),
+    )
+}
+
+/// A server for one connection, which sends something first if it speaks first, and then answers
+/// whatever it gets with the next of these, the last of them without end.
+async fn talking(first: &[u8], answers: &[&[u8]]) -> (u16, JoinHandle<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    let first = first.to_vec();
+    let answers: Vec<Vec<u8>> = answers.iter().map(|answer| answer.to_vec()).collect();
+    let task = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.expect("a connection");
+        // It fails once the server is left.
+        let _ = talk(&mut stream, &first, &answers).await;
+    });
+    (port, task)
+}
+
+async fn talk(stream: &mut TcpStream, first: &[u8], answers: &[Vec<u8>]) -> io::Result<()> {
+    stream.write_all(first).await?;
+    for answer in answers {
+        let mut asked = [0; 1024];
+        if stream.read(&mut asked).await? == 0 {
+            return Ok(());
+        }
+        stream.write_all(answer).await?;
+    }
+    let last = answers.last().expect("an answer").repeat(1000);
+    loop {
+        stream.write_all(&last).await?;
+    }
+}
+
+/// A call of a server that talks without end, which is left.
+async fn left(driver: &str, first: &[u8], answers: &[&[u8]]) -> Came {
+    let (port, task) = talking(first, answers).await;
+    let called = database(driver, port, "none", None);
+    let came = Caller::new().call(&called, select()).await;
+    timeout(PATIENCE, task)
+        .await
+        .expect("it is left")
+        .expect("it ends");
+    came
+}
+
+#[tokio::test]
+async fn a_postgresql_server_that_never_stops_sending_is_left() {
+    let notice: &[u8] = b"N\0\0\0\x1bSNOTICE\0MHello\0C00000\0\0";
+    let huge: &[u8] = b"R\x7f\xff\xff\xf0";
+    for flood in [notice, huge] {
+        let came = left("postgres", b"", &[flood]).await;
+        assert!(
+            matches!(&came, Err(CallFailed::Unavailable { message }) if message.contains("more than 4194304 bytes")),
+            "{came:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_mysql_server_that_announces_too_many_columns_is_left() {
+    let version: &[u8] = b"\x0a8.0.40\0\x01\0\0\0abcdefgh\0";
+    // Without TLS; with transactions, authentication by plugins, and whatever else there is.
+    let rest: &[u8] =
+        b"\xff\xf7\x2d\x02\0\xff\xc1\x15\0\0\0\0\0\0\0\0\0\0abcdefghijkl\0mysql_native_password\0";
+    let length = u8::try_from(version.len() + rest.len()).expect("it is short");
+    let greeting = [&[length, 0, 0, 0][..], version, rest].concat();
+    let logged_in: &[u8] = b"\x07\0\0\x02\0\0\0\x02\0\0\0";
+    let columns: &[u8] = b"\x09\0\0\x01\xfe\0\0\0\0\0\x10\0\0";
+    let came = left("mysql", &greeting, &[logged_in, columns]).await;
+    assert!(
+        matches!(&came, Err(CallFailed::Unavailable { message }) if message.contains("not of its protocol")),
+        "{came:?}"
+    );
+}
+
+/// The files of a certificate for `localhost` and of its key, which a database can read, and the
+/// certificate.
+fn certified() -> (tempfile::TempDir, String) {
+    let own = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]);
+    let own = own.expect("a certificate");
+    let folder = tempfile::tempdir().expect("a folder");
+    let readable = fs::Permissions::from_mode(0o755);
+    fs::set_permissions(folder.path(), readable).expect("shared");
+    let is_super_user = fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
+    for (name, text) in [
+        ("cert.pem", own.cert.pem()),
+        ("key.pem", own.signing_key.serialize_pem()),
+    ] {
+        let path = folder.path().join(name);
+        fs::write(&path, text).expect("written");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("private");
+        if is_super_user {
+            chown(&path, Some(NOBODY), Some(NOBODY)).expect("given away");
+        }
+    }
+    (folder, own.cert.pem())
+}
+
+/// Asks whether connections are secure, which they are with each setting but `none`, and only if the
+/// server is the one that is trusted.
+async fn are_secured(driver: &str, port: u16, own: &str, query: &str) {
+    let (caller, strange) = (Caller::new(), Identity::new());
+    let query = json!({"operation": "SELECT", "query": query});
+    let call = async |tls: &str, authority: Option<&str>| {
+        let called = database(driver, port, tls, authority);
+        caller.call(&called, query.clone()).await
+    };
+    for (tls, authority, expected) in [
+        ("none", None, false),
+        ("prefer", None, true),
+        ("prefer", Some(own), true),
+        ("require", None, true),
+        ("require", Some(own), true),
+    ] {
+        let is_secure = json_of(call(tls, authority).await)["secure"].clone();
+        let expected = [json!(expected), json!(i32::from(expected))];
+        assert!(expected.contains(&is_secure), "{tls}: {is_secure}");
+    }
+    for tls in ["prefer", "require"] {
+        let came = call(tls, Some(&strange.authority)).await;
+        assert!(
+            matches!(&came, Err(CallFailed::Unavailable { message }) if message.contains("certificate")),
+            "{came:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn connections_to_postgresql_are_secured() {
+    let (folder, own) = certified();
+    let path = folder.path().display();
+    let server = Postgres::with(&format!(
+        "-c fsync=off -c ssl=on -c ssl_cert_file={path}/cert.pem -c ssl_key_file={path}/key.pem"
+    ));
+    server.execute("CREATE USER shop");
+    server.execute("CREATE DATABASE shop");
+    let query = "SELECT ssl AS secure FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
+    are_secured("postgres", server.port, &own, query).await;
+    let plain = Postgres::start();
+    let required = connector(json!({"type": "database", "driver": "postgres",
+        "host": "localhost", "port": plain.port, "database": "postgres", "user": "postgres",
+        "tls": "require"}));
+    let came = Caller::new().call(&required, select()).await;
+    assert!(
+        matches!(&came, Err(CallFailed::Unavailable { message }) if message.contains("does not support TLS")),
+        "{came:?}"
+    );
+}
+
+#[tokio::test]
+async fn connections_to_mysql_are_secured() {
+    let (folder, own) = certified();
+    let path = folder.path().display();
+    let Some(server) = Mariadb::with(&[
+        format!("--ssl-cert={path}/cert.pem"),
+        format!("--ssl-key={path}/key.pem"),
+    ]) else {
+        return;
+    };
+    let query = "SELECT variable_value <> '' AS secure FROM information_schema.session_status \
+        WHERE variable_name = 'Ssl_cipher'";
+    are_secured("mysql", server.port, &own, query).await;
+}
