@@ -111,8 +111,8 @@ pub struct ManagerFolder {
 }
 
 /// How many connections a process needs: one writes, one asks for the newest commit, one waits for
-/// notifications, and at least one reads.
-const CONNECTIONS_LEAST: usize = 4;
+/// notifications, one says that the process is live, and two read, of which one reads by key.
+const CONNECTIONS_LEAST: usize = 6;
 
 impl Config {
     /// Reads all settings. One that cannot be parsed is an error, never a silent default.

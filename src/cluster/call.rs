@@ -397,8 +397,11 @@ pub(super) fn serve(members: &Members, body: &[u8]) -> BoxStream<'static, Bytes>
     };
     let taken = word(TAKEN);
     let answering = async move {
-        let answered = chosen.call(request, patience).await;
-        Bytes::from(OutcomeMessage::of(answered).encode_to_vec())
+        match chosen.call(request, patience).await {
+            Some(answered) => Bytes::from(OutcomeMessage::of(answered).encode_to_vec()),
+            // The node of the caller chooses another one, here or elsewhere.
+            None => word(NO_MEMBER),
+        }
     };
     stream::once(async { taken })
         .chain(stream::once(answering))

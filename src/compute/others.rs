@@ -44,7 +44,7 @@ pub struct Forwarded<'a> {
 pub enum RemoteOutcome {
     Answered(Response),
     Failed(Failed),
-    /// No such member is connected there any more.
+    /// No such member is connected there any more, or it stops and has not begun the call.
     NoMember,
 }
 
@@ -84,12 +84,15 @@ impl Chosen {
         self.0.id
     }
 
-    /// Makes one attempt. Dropping the future abandons it.
-    pub async fn call(&self, request: Request, patience: Duration) -> Result<Response, Failed> {
+    /// Makes one attempt; none if the member declines it, because it stops. Dropping the future
+    /// abandons it.
+    pub async fn call(
+        &self,
+        request: Request,
+        patience: Duration,
+    ) -> Option<Result<Response, Failed>> {
         let call = request.call;
         let answered = dispatch::exchange(&self.0, request, patience).await;
-        // Nobody here asks another member instead, so it is not kept.
-        self.0.has_declined(call);
-        answered
+        (!self.0.has_declined(call)).then_some(answered)
     }
 }

@@ -9,12 +9,12 @@ use futures_util::{
 use http::StatusCode;
 use prost::Message as _;
 use serde_json::Value;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use super::{Answer, Context, Events, Route, Services, Success, dispatch};
+use super::{Access, Answer, Context, Events, Route, Services, Success, dispatch};
 use crate::auth::{Caller, Login, Roles};
-use crate::cluster::{Answers, Cluster};
+use crate::cluster::{Answers, Cluster, Unreached};
 use crate::entity::Actor;
 use crate::error::{Code, Failure, member_name};
 use crate::event::{Event, EventType, payload};
@@ -160,7 +160,7 @@ const PAGE: &str = "page";
 const FAILURE: &str = "failure";
 
 /// The failure of a request whose transaction is at a node that is gone or cannot be reached.
-pub fn unavailable() -> Failure {
+fn unavailable() -> Failure {
     Failure::new(
         Code::TransactionNodeUnavailable,
         "the node that began the transaction is gone or cannot be reached; repeat the transaction as \
@@ -168,11 +168,45 @@ pub fn unavailable() -> Failure {
     )
 }
 
+/// The failure of a request that was sent to the node of its transaction, and not answered. A write
+/// may have been done there.
+pub fn unanswered(access: Access) -> Failure {
+    match access {
+        Access::Read => unavailable(),
+        Access::Write => Failure::new(
+            Code::OutcomeUnknown,
+            "the node that began the transaction has not answered; the write may be part of the \
+             transaction, so do not repeat it without its idempotency key; repeat the transaction \
+             as a whole",
+        ),
+    }
+}
+
+/// Sends a request to the node of its transaction; the answers, with the first.
+pub async fn first_answer(
+    cluster: &Cluster,
+    access: Access,
+    sending: impl Future<Output = Result<Answers, Unreached>>,
+) -> Result<(Answers, Bytes), Failure> {
+    let until = Instant::now() + cluster.proxy_timeout();
+    // What is still to be sent when the time is over is not sent.
+    let sent = timeout_at(until, sending).await;
+    let Ok(Ok(mut answers)) = sent else {
+        return Err(unavailable());
+    };
+    match timeout_at(until, answers.next()).await {
+        Ok(Ok(Some(first))) => Ok((answers, first)),
+        // It was refused.
+        Ok(Ok(None)) => Err(unavailable()),
+        Ok(Err(_)) | Err(_) => Err(unanswered(access)),
+    }
+}
+
 /// Has the node of the request's transaction answer it.
 pub(super) async fn carry(
     cluster: &Cluster,
     node: NodeRow,
-    cx: &Context,
+    (cx, access): (&Context, Access),
     event: Event,
 ) -> Result<Answer, Failure> {
     let message = RequestMessage {
@@ -180,24 +214,19 @@ pub(super) async fn carry(
         event: event.encode(),
         token: cx.token().unwrap_or_default().to_owned(),
     };
-    let asking = async {
-        let body = message.encode_to_vec().into();
-        let mut answers = cluster.carry_event(node, body).await.ok()?;
-        let first = answers.next().await.ok()??;
-        Some((answers, ItemMessage::decode(first).ok()?))
-    };
-    let asked = tokio::select! {
-        asked = timeout(cluster.proxy_timeout(), asking) => asked,
+    let sending = cluster.carry_event(node, message.encode_to_vec().into());
+    let (answers, first) = tokio::select! {
+        asked = first_answer(cluster, access, sending) => asked?,
         // Dropping the answers cancels it there.
         () = cx.cancel().cancelled() => return Err(Failure::cancelled()),
     };
-    let (answers, first) = asked.ok().flatten().ok_or_else(unavailable)?;
+    let first = ItemMessage::decode(first).map_err(|_| unanswered(access))?;
     match first.what.as_str() {
         ONE => Ok(Answer::One(success(first)?)),
-        MANY => Ok(Answer::Many(rest(answers))),
+        MANY => Ok(Answer::Many(rest(answers, access))),
         PAGE => {
             let page = payload::decode(&first.text)?;
-            Ok(Answer::Page(rest(answers), page))
+            Ok(Answer::Page(rest(answers, access), page))
         }
         _ => Err(failed(first)),
     }
@@ -217,7 +246,7 @@ fn success(item: ItemMessage) -> Result<Success, Failure> {
 }
 
 /// The answers that follow, as they come.
-fn rest(answers: Answers) -> Events {
+fn rest(answers: Answers, access: Access) -> Events {
     let items = stream::unfold(Some(answers), move |answers| async move {
         let mut answers = answers?;
         let item = match answers.next().await {
@@ -227,7 +256,7 @@ fn rest(answers: Answers) -> Events {
                 Ok(item) => Err(failed(item)),
                 Err(_) => Err(Failure::internal("another node sent an invalid answer")),
             },
-            Err(_) => Err(unavailable()),
+            Err(_) => Err(unanswered(access)),
         };
         let rest = item.is_ok().then_some(answers);
         Some((item, rest))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::{sync::oneshot, time::timeout};
 
-use super::{Context, Operation, reply::cancelled};
+use super::{Context, Operation};
 use crate::condition::Condition;
 use crate::error::{Code, Failure};
 use crate::event::Event;
@@ -41,7 +41,7 @@ pub(super) async fn compile(cx: &Context, condition: &Arc<Condition>) -> Result<
     let compiling = Pool::for_reading().run(party, move |stop| condition.compile(stop));
     tokio::select! {
         () = compiling => Ok(()),
-        () = cx.cancel().cancelled() => Err(cancelled()),
+        () = cx.cancel().cancelled() => Err(Failure::cancelled()),
     }
 }
 
@@ -56,7 +56,7 @@ pub(super) async fn reading<T: Send + 'static>(
         let _ = reply.send(read());
     });
     on_another_thread(cx, work).await?;
-    outcome.await.map_err(|_| cancelled())
+    outcome.await.map_err(|_| Failure::cancelled())
 }
 
 /// Does a piece of work when it is the tenant's turn.
@@ -64,7 +64,7 @@ async fn on_another_thread(cx: &Context, work: Box<dyn FnOnce() + Send>) -> Resu
     let party = party(cx).await?;
     tokio::select! {
         () = Pool::for_reading().run(party, move |_| work()) => Ok(()),
-        () = cx.cancel().cancelled() => Err(cancelled()),
+        () = cx.cancel().cancelled() => Err(Failure::cancelled()),
     }
 }
 
@@ -84,7 +84,7 @@ pub(super) async fn in_time<T>(
                 ),
             ))
         }),
-        () = cx.cancel().cancelled() => Err(cancelled()),
+        () = cx.cancel().cancelled() => Err(Failure::cancelled()),
     }
 }
 

@@ -101,7 +101,7 @@ pub use answering::{Answering, AnswersTo, Unread};
 pub use bundles::{
     DefinitionsError, OwnRoutes, Routed, apply_definitions, is_step_workflow, routed,
 };
-pub use carried::{CallerMessage, answer_carried, unavailable};
+pub use carried::{CallerMessage, answer_carried, first_answer, unanswered};
 pub use context::{Context, Services};
 pub use identity::{Unknown, follow as follow_identities, recall, refresh};
 pub use limits::{Limits, Tenants};
@@ -348,7 +348,7 @@ pub async fn dispatch_permitted(
     let (kind, route) = (event.kind, &ROUTES[place]);
     if let Some((cluster, node)) = cx.elsewhere() {
         let login = cx.login().clone();
-        return match carried::carry(cluster, node, &cx, event).await? {
+        return match carried::carry(cluster, node, (&cx, route.access), event).await? {
             Answer::Many(events) => Ok(Answer::Many(guarded(events, kind, None, login))),
             Answer::Page(events, page) => {
                 Ok(Answer::Page(guarded(events, kind, None, login), page))

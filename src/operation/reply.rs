@@ -112,10 +112,6 @@ pub fn refusal(source: &str, failure: &Failure) -> Event {
     )
 }
 
-pub(super) fn cancelled() -> Failure {
-    Failure::cancelled()
-}
-
 /// A streamed answer on its way.
 struct Sending {
     request: Box<str>,

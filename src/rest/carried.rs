@@ -14,13 +14,12 @@ use futures_util::{
     stream::{self, BoxStream},
 };
 use prost::Message as _;
-use tokio::time::timeout;
 use tower::ServiceExt as _;
 
 use super::{Gateway, TOKEN_HEADER};
 use crate::auth::{self, Login};
 use crate::error::Failure;
-use crate::operation::{CallerMessage, Hold, unavailable};
+use crate::operation::{Access, CallerMessage, Hold, first_answer, unanswered};
 
 #[derive(Clone, PartialEq, prost::Message)]
 struct RequestMessage {
@@ -93,7 +92,7 @@ fn headers(messages: Vec<HeaderMessage>) -> HeaderMap {
 /// Has the node of the request's transaction answer it; none if that is this one.
 pub(super) async fn carry(
     gateway: &Gateway,
-    login: &Login,
+    (login, access): (&Login, Access),
     (method, uri, given): (&Method, &Uri, &HeaderMap),
     body: &Bytes,
 ) -> Result<Option<Response>, Failure> {
@@ -115,14 +114,9 @@ pub(super) async fn carry(
         headers: messages(given),
         body: body.clone(),
     };
-    let asking = async {
-        let body = message.encode_to_vec().into();
-        let mut answers = cluster.carry_request(node, body).await.ok()?;
-        let first = answers.next().await.ok()??;
-        Some((answers, HeadMessage::decode(first).ok()?))
-    };
-    let asked = timeout(cluster.proxy_timeout(), asking).await;
-    let (answers, head) = asked.ok().flatten().ok_or_else(unavailable)?;
+    let sending = cluster.carry_request(node, message.encode_to_vec().into());
+    let (answers, first) = first_answer(cluster, access, sending).await?;
+    let head = HeadMessage::decode(first).map_err(|_| unanswered(access))?;
     // The other node cannot know when the credentials are revoked.
     let login = login.clone();
     let withdrawal = async move { login.withdrawn().await }.boxed();

@@ -46,7 +46,9 @@ use crate::error::{Code, Failure};
 use crate::event::{AttributeValue, Data, Event, IDEMPOTENCY_ATTRIBUTE};
 use crate::help::Library;
 use crate::id::MessageId;
-use crate::operation::{self, AnswersTo, Context, Hold, Permit, Services, dispatch_permitted};
+use crate::operation::{
+    self, Access, AnswersTo, Context, Hold, Permit, Route, Services, dispatch_permitted,
+};
 
 pub use admin::{Bearer, Readiness, admin};
 pub use carried::answer_carried;
@@ -261,7 +263,8 @@ async fn try_serve(
     let hold = gateway.services.receiving.hold(&login.caller.tenant);
     let body = read_body(body, spelling.limit, &hold).await?;
     let carried = (&head.method, &head.uri, &head.headers);
-    if let Some(response) = carried::carry(gateway, &login, carried, &body).await? {
+    let access = Route::of(spelling.request).map_or(Access::Write, |route| route.access);
+    if let Some(response) = carried::carry(gateway, (&login, access), carried, &body).await? {
         return Ok(response);
     }
     let id = MessageId::fresh().to_string();

@@ -559,7 +559,10 @@ impl Unfinished {
         let Some(task) = self.task.take() else { return };
         let mut unit = self.storage.unit(&task.tenant, self.attribution.clone());
         unit.drop_task(&task);
-        let freed = self.once.as_ref().map_or(Ok(()), |once| free(&mut unit, once));
+        let freed = self
+            .once
+            .as_ref()
+            .map_or(Ok(()), |once| free(&mut unit, once));
         let dropped = match freed {
             Ok(()) => unit.commit(&CancellationToken::new()).await.map(drop),
             Err(error) => Err(error),

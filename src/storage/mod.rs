@@ -76,11 +76,11 @@ pub use port::{
     Copied, CopyError, CopyProgress, CopyStep, DatabaseLocation, Definitions, Durability, Finished,
     Identity, IdentityChange, IdentityKind, Index, IndexRow, IndexSettings, IndexState, Job,
     JobEnd, JobRow, JobState, Keyed, Listed, ListedTopic, MemberChange, Message, Migrate, Moved,
-    Node, NodeEntry, NodeMember, NodeRow, Ordered, PROVISIONAL, Print, Probe, Progress, Record, RecordHead,
-    RecordKey, RecordKind, RecordOrigin, RecordRow, Recorded, Remembered, Restored, RunEvents,
-    RunKey, RunKeyKind, RunName, RunsWanted, ScanLifecycle, ScanPage, ScanRow, Server, Settings,
-    StoredProducer, StoredRun, Subject, Task, TaskKey, TaskKind, TaskLine, TaskPage, TaskRef,
-    TopicEvent, TopicKey, UsedIndexes, Version,
+    Node, NodeEntry, NodeMember, NodeRow, Ordered, PROVISIONAL, Print, Probe, Progress, Record,
+    RecordHead, RecordKey, RecordKind, RecordOrigin, RecordRow, Recorded, Remembered, Restored,
+    RunEvents, RunKey, RunKeyKind, RunName, RunsWanted, ScanLifecycle, ScanPage, ScanRow, Server,
+    Settings, StoredProducer, StoredRun, Subject, Task, TaskKey, TaskKind, TaskLine, TaskPage,
+    TaskRef, TopicEvent, TopicKey, UsedIndexes, Version,
 };
 pub use reads::{Feed, History, ModelCount, Scan, Snapshot, Sorter, Sweep, Wanted};
 pub use rows::DRIVER;

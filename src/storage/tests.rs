@@ -53,7 +53,7 @@ fn settings(place: DatabaseLocation) -> Settings {
 fn place_of(database: &database::Database) -> DatabaseLocation {
     DatabaseLocation::Server(Server {
         url: database.url().into(),
-        max_connections: 6,
+        max_connections: 7,
         min_connections: 1,
         idle: Duration::from_mins(1),
         patience: Duration::from_secs(10),

@@ -368,6 +368,26 @@ async fn a_member_that_joins_at_another_node_while_a_call_waits_is_called() {
 }
 
 #[tokio::test]
+async fn a_call_that_a_member_of_another_node_declines_goes_to_another_member() {
+    let scene = scene().await;
+    let stopping = Member::join(&scene.b, &["red"]).await;
+    let mut calls = stopping.record(|_| {
+        let error = json!({"code": "MEMBER_STOPPING", "message": "the member is stopping"});
+        Reply::Raw(json!({"success": false, "error": error}))
+    });
+    let connection = scene.a.connect().await;
+    let made = new_entity(&scene.doc, &json!({"n": 1}));
+    let (answer, ()) = tokio::join!(connection.call("EntityCreateRequest", made), async {
+        calls.recv().await.expect("a call");
+        let successor = Member::join(&scene.c, &["red"]).await;
+        let call = successor.next().await;
+        successor.reply(&call, Reply::Nothing).await;
+    });
+    assert_eq!(answer["success"], true, "{answer}");
+    assert!(calls.try_recv().is_err(), "it was called again");
+}
+
+#[tokio::test]
 async fn a_node_that_is_killed_with_a_call_fails_the_call() {
     let mut scene = scene().await;
     let connection = scene.a.connect().await;
@@ -408,6 +428,45 @@ async fn a_transaction_whose_node_is_gone_is_unavailable() {
     let body = r#"{"n": 8}"#;
     let refused = rest.post("/api/entity/JSON/other/1", body).await;
     refused.refused_for_now(503, "TRANSACTION_NODE_UNAVAILABLE");
+}
+
+#[tokio::test]
+async fn a_write_whose_answer_is_lost_between_nodes_has_an_unknown_outcome() {
+    let scene = scene().await;
+    let settings = [
+        ("CYODA_CLUSTER_ENABLED", "true"),
+        ("CYODA_NODE_ID", "d"),
+        ("CYODA_HMAC_SECRET", SECRET),
+        ("CYODA_PROXY_TIMEOUT", "1s"),
+    ];
+    let d = process(&scene.database, &settings);
+    let connection = scene.a.connect().await;
+    let member = Member::join(&scene.c, &["red"]).await;
+    let made = request(
+        "EntityCreateRequest",
+        &connection.fresh_id(),
+        new_entity(&scene.doc, &json!({"n": 1})),
+    );
+    let _answers = connection.begin(made).await;
+    let call = member.next().await;
+    let grpc = d.connect().await;
+    let token = [("cyodatxtoken", call.token())];
+    let ask = async |kind: &str, payload: Value| grpc.call_with(kind, payload, &token).await;
+    // The stream to the node of the transaction is open.
+    let made = new_entity(&scene.other, &json!({"n": 7}));
+    let written = ask("EntityCreateRequest", made.clone()).await;
+    assert_eq!(written["success"], true, "{written}");
+    scene.a.freeze();
+    let lost = ask("EntityCreateRequest", made).await;
+    assert_eq!(code(&lost), "OUTCOME_UNKNOWN", "{lost}");
+    let rest = Rest::new(d.http).with("x-tx-token", call.token());
+    let lost = rest.post("/api/entity/JSON/other/1", r#"{"n": 8}"#).await;
+    lost.refused(503, "OUTCOME_UNKNOWN");
+    // A read has done nothing.
+    let id = &written["transactionInfo"]["entityIds"][0];
+    let unread = ask("EntityGetRequest", json!({"entityId": id})).await;
+    assert_eq!(code(&unread), "TRANSACTION_NODE_UNAVAILABLE", "{unread}");
+    scene.a.signal("-CONT");
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, fs, process::Command};
 
 use serde_json::json;
 
-use crate::support::{Rest, Server, create, governed_model};
+use crate::support::{Connection, Rest, Server, create, governed_model};
 
 const APPROVAL: &str = r#"
 kind: Workflow
@@ -52,7 +52,7 @@ async fn the_console_is_whole_and_asks_this_service_only() {
     assert_eq!(slash.headers["location"], "../console");
     assert_eq!(rest.get("/console/nothing.js").await.status, 404);
     let files = files(&rest).await;
-    assert_eq!(files.len(), 12);
+    assert_eq!(files.len(), 15);
     for (name, text) in &files {
         let places = text.replace("http://www.w3.org/2000/svg", "");
         assert!(!places.contains("http"), "{name} names another place");
@@ -71,9 +71,9 @@ async fn the_console_is_whole_and_asks_this_service_only() {
     }
 }
 
-/// The texts of views, by address; of a view with a button, what a click on it is answered with.
+/// Runs a script beside the files of the console: what it has printed.
 #[expect(clippy::print_stdout, reason = "a test that is skipped says why")]
-async fn seen(server: &Server, looks: &[&str]) -> Option<Vec<String>> {
+async fn run(server: &Server, script: &str, arguments: &[&str]) -> Option<String> {
     if Command::new("node").arg("--version").output().is_err() {
         println!("SKIPPED: node is not installed, which runs the scripts of the console");
         return None;
@@ -84,23 +84,34 @@ async fn seen(server: &Server, looks: &[&str]) -> Option<Vec<String>> {
         fs::write(folder.path().join("console").join(name), text).expect("written");
     }
     fs::write(folder.path().join("package.json"), r#"{"type": "module"}"#).expect("written");
-    let walk = include_str!("fixtures/console.mjs");
-    fs::write(folder.path().join("walk.js"), walk).expect("written");
-    let walked = Command::new("node")
+    fs::write(folder.path().join("script.js"), script).expect("written");
+    let ended = Command::new("node")
         .current_dir(folder.path())
-        .arg("walk.js")
+        .arg("script.js")
         .arg(format!("http://{}", server.http))
-        .args(looks)
+        .args(arguments)
         .output()
         .expect("node runs");
-    let (out, errors) = (
-        String::from_utf8_lossy(&walked.stdout),
-        String::from_utf8_lossy(&walked.stderr),
-    );
-    assert!(walked.status.success(), "{out}{errors}");
+    let out = String::from_utf8_lossy(&ended.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&ended.stderr);
+    assert!(ended.status.success(), "{out}{errors}");
+    Some(out)
+}
+
+/// The texts of views, by address; of a view with a button, what a click on it is answered with.
+async fn seen(server: &Server, looks: &[&str]) -> Option<Vec<String>> {
+    let out = run(server, include_str!("fixtures/console.mjs"), looks).await?;
     let texts: Vec<String> = out.split("── ").skip(1).map(str::to_owned).collect();
-    assert_eq!(texts.len(), looks.len(), "{out}{errors}");
+    assert_eq!(texts.len(), looks.len(), "{out}");
     Some(texts)
+}
+
+/// A model whose entities are approved by hand, and one of its entities.
+async fn approvable(connection: &Connection) -> String {
+    let workflow = json!({"version": "1", "name": "orders", "initialState": "NEW", "states": {
+        "NEW": {"transitions": [{"name": "approve", "next": "DONE", "manual": true}]}, "DONE": {}}});
+    let model = governed_model(connection, "order", json!({"total": 1}), workflow).await;
+    create(connection, &model, json!({"total": 1})).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -162,7 +173,7 @@ async fn the_views_show_entities_runs_and_definitions_and_act_on_them() {
             "STATE_MACHINE_FINISH",
             "create",
         ],
-        &["Done."],
+        &[": done."],
         &["DONE", "This state has no transitions."],
         &[run, "approval 1", "waiting"],
         &[
@@ -171,7 +182,7 @@ async fn the_views_show_entities_runs_and_definitions_and_act_on_them() {
             "workflow_started",
             "\"by\": \"test\"",
         ],
-        &["Done."],
+        &[": done."],
         &["cancelled"],
         &["approval", "enabled", "Start a run"],
         &["No member is connected.", "No task matches."],
@@ -246,8 +257,150 @@ async fn a_refused_action_shows_the_view_as_it_is_now() {
     };
     let text = &texts[0];
     assert!(
-        !text.contains("Done.") && text.contains("cancelled"),
+        !text.contains(": done.") && text.contains("cancelled"),
         "{text}"
     );
     assert!(!text.contains("Cancel the run"), "{text}");
+}
+
+#[tokio::test]
+async fn a_page_is_left_as_it_is_only_while_a_person_uses_it() {
+    run(
+        &Server::start(),
+        include_str!("fixtures/attention.mjs"),
+        &[],
+    )
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_action_that_is_under_way_keeps_no_other_from_being_done() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let id = approvable(&connection).await;
+    let document = json!({"document": APPROVAL});
+    connection.ok("RunDefinitionCreateRequest", document).await;
+    let start = json!({"definition": "approval", "input": {}});
+    let started = connection.ok("RunStartRequest", start).await;
+    let run = started["runId"].as_str().expect("an id");
+    let held = format!("#/entity/{id} ! Take transition ! held");
+    let cancel = format!("#/runs/{run} ! Cancel the run");
+    let looks = [&*held, &cancel, "#/work !  ! released"];
+    let Some(texts) = seen(&server, &looks).await else {
+        return;
+    };
+    assert!(!texts[0].contains("done."), "{}", texts[0]);
+    let cancelled = format!("Cancel the run {run}: done.");
+    assert!(texts[1].contains(&cancelled), "{}", texts[1]);
+    let taken = format!("Take the transition approve of the entity {id}: done.");
+    assert!(texts[2].contains(&taken), "{}", texts[2]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_second_press_says_that_the_first_is_under_way() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let document = json!({"document": APPROVAL});
+    connection.ok("RunDefinitionCreateRequest", document).await;
+    let start = json!({"definition": "approval", "input": {}});
+    let started = connection.ok("RunStartRequest", start).await;
+    let run = started["runId"].as_str().expect("an id");
+    let press = format!("#/runs/{run} ! Send");
+    let held = format!("{press} ! held");
+    let Some(texts) = seen(&server, &[&held, &press]).await else {
+        return;
+    };
+    assert!(texts[1].contains("is still under way."), "{}", texts[1]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_start_whose_answer_is_lost_is_repeated_safely() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let required = APPROVAL.replace("optional", "required");
+    let document = json!({"document": required});
+    connection.ok("RunDefinitionCreateRequest", document).await;
+    let press = "#/definitions ! Start";
+    let lost = format!("{press} ! lost");
+    let Some(texts) = seen(&server, &[&lost, press]).await else {
+        return;
+    };
+    let unknown = "it is not known whether this was done";
+    assert!(texts[0].contains(unknown), "{}", texts[0]);
+    assert!(texts[1].contains("Start approval: done."), "{}", texts[1]);
+    let count = async || {
+        let runs = connection.ok("RunsGetRequest", json!({})).await;
+        runs["items"].as_array().expect("a list").len()
+    };
+    assert_eq!(count().await, 1);
+    // Another start is one, although it looks the same.
+    seen(&server, &[press, press]).await;
+    assert_eq!(count().await, 3);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_transition_is_taken_of_what_was_shown_only() {
+    let server = Server::start();
+    let id = approvable(&server.connect().await).await;
+    let change = format!(r#"PUT /api/entity/JSON/{id} {{"total":7000000}}"#);
+    let look = format!("#/entity/{id} ! Take transition ! {change}");
+    let Some(texts) = seen(&server, &[&look]).await else {
+        return;
+    };
+    let text = &texts[0];
+    assert!(
+        text.contains("was changed meanwhile; look again."),
+        "{text}"
+    );
+    assert!(text.contains("7000000"), "{text}");
+    assert!(text.contains("Take transition"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_address_has_its_namespace() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let document = json!({"document": APPROVAL, "namespace": "prod"});
+    connection.ok("RunDefinitionCreateRequest", document).await;
+    let looks = [
+        "#/runs",
+        "#/definitions?namespace=prod ! Start",
+        "#/runs?namespace=prod",
+        "#/runs",
+    ];
+    let Some(texts) = seen(&server, &looks).await else {
+        return;
+    };
+    for (text, is_there) in texts.iter().zip([false, true, true, false]) {
+        assert_eq!(text.contains("approval 1"), is_there, "{text}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_newcomer_finds_the_topics_and_texts_are_cut_between_characters() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let looks = ["#/", "#/definitions", "#/managers", "#/entities/none"];
+    let Some(texts) = seen(&server, &looks).await else {
+        return;
+    };
+    let parts = [
+        "Getting started",
+        "shows how to define one",
+        "shows how to write one",
+        "There is no such page.",
+    ];
+    for (text, part) in texts.iter().zip(parts) {
+        assert!(text.contains(part), "`{part}` is missing:\n{text}");
+    }
+    let workflow =
+        json!({"version": "1", "name": "w", "initialState": "NEW", "states": {"NEW": {}}});
+    let model = governed_model(&connection, "cut", json!({"e": "x"}), workflow).await;
+    for length in [200, 201] {
+        let text = format!("{}{}", "x".repeat(length % 2), "😀".repeat(length));
+        create(&connection, &model, json!({"e": text})).await;
+    }
+    let texts = seen(&server, &["#/entities/cut/1"]).await.expect("node");
+    assert!(texts[0].contains("😀…"), "{}", texts[0]);
+    assert!(!texts[0].contains('\u{fffd}'), "{}", texts[0]);
 }

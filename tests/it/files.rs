@@ -402,7 +402,13 @@ async fn what_editors_leave_is_not_pushed_and_a_folder_is_of_one_namespace() {
     assert_eq!(code, Some(0), "{out} {err}");
     let copy = folder.path().join("copy");
     fs::create_dir_all(copy.join(".git/refs")).expect("makes");
-    for left in ["s/a.json~", "s/.a.json.swp", ".DS_Store", ".git/HEAD", "s/#a.json#"] {
+    for left in [
+        "s/a.json~",
+        "s/.a.json.swp",
+        ".DS_Store",
+        ".git/HEAD",
+        "s/#a.json#",
+    ] {
         fs::write(copy.join(left), "not JSON").expect("writes");
     }
     for path in ["s/a.json", ".own/b.json"] {
@@ -424,7 +430,10 @@ async fn what_editors_leave_is_not_pushed_and_a_folder_is_of_one_namespace() {
     let text = fs::read_to_string(&notes).expect("the notes");
     let mut known: Value = serde_json::from_str(&text).expect("JSON");
     assert_eq!(known["namespace"], "default");
-    known.as_object_mut().expect("an object").remove("namespace");
+    known
+        .as_object_mut()
+        .expect("an object")
+        .remove("namespace");
     fs::write(&notes, known.to_string()).expect("writes");
     let (code, out, err) = run(&["files", "pull", "copy"]).await;
     assert_eq!((code, &*out, &*err), (Some(0), "0 pulled\n", ""));

@@ -161,10 +161,7 @@ async fn signals_and_cancels_that_need_a_missing_key_say_so() {
     .await;
     let signal = json!({"runId": run, "type": "go"});
     let cancel = json!({"runId": run});
-    for (kind, payload) in [
-        ("RunSignalRequest", &signal),
-        ("RunCancelRequest", &cancel),
-    ] {
+    for (kind, payload) in [("RunSignalRequest", &signal), ("RunCancelRequest", &cancel)] {
         let refused = connection.call(kind, payload.clone()).await;
         assert_eq!(code(&refused), "CONNECTOR_UNAVAILABLE", "{refused}");
         let text = refused.to_string();

@@ -209,7 +209,13 @@ async fn a_run_that_is_cancelled_gives_back_the_place_of_its_module() {
 async fn a_module_that_runs_at_the_stop_of_the_service_has_not_failed() {
     let mut server = Server::start();
     let connection = server.connect().await;
-    register(&connection, "loops", &module("(loop (br 0)) (unreachable)"), 86_400_000).await;
+    register(
+        &connection,
+        "loops",
+        &module("(loop (br 0)) (unreachable)"),
+        86_400_000,
+    )
+    .await;
     let payload = json!({"document": one_step("loops")});
     connection.ok("RunDefinitionCreateRequest", payload).await;
     let payload = json!({"definition": "loops"});

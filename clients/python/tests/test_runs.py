@@ -338,9 +338,9 @@ async def test_a_worker_extends_a_lease_before_it_ends() -> None:
         await prepared(client, "long")
         async with worker, asyncio.timeout(20):
             started = await client.runs.start("one-step")
-            task = await begun.get()
-            while (seen := await client.runs.tasks.get(task.task_id)).lease_until == task.lease_until:
-                await asyncio.sleep(0.05)
+            task = seen = await begun.get()
+            while seen.lease_until == task.lease_until:
+                seen = await client.runs.tasks.get(task.task_id)
             extended.set()
             assert (await finished(client, started.run_id)).status == "completed"
         assert seen.attempt == 1

@@ -19,7 +19,6 @@ import {
 } from "./credentials.js";
 import { ATTRIBUTE, type CloudEvent, deserialize, envelop, serialize } from "./envelope.js";
 import { ClientClosedError, ConnectionLostError, errorOf, InterlockError } from "./errors.js";
-import { hasLoneSurrogate } from "./json.js";
 import { type Logger, stderrLogger } from "./logger.js";
 import type { Asker, RequestOptions } from "./requester.js";
 import { failureOf, lost, Stream } from "./stream.js";
@@ -378,8 +377,8 @@ export function attributesOf(
   token?: string,
 ): Record<string, string | undefined> {
   const { idempotencyKey, traceparent } = options;
-  if (idempotencyKey !== undefined && hasLoneSurrogate(idempotencyKey)) {
-    // It would be sent as U+FFFD, and be the same as other such keys.
+  // It would be sent as U+FFFD, and be the same as other such keys.
+  if (idempotencyKey !== undefined && Buffer.from(idempotencyKey).toString() !== idempotencyKey) {
     throw new RangeError("the idempotency key has half of a surrogate pair, which is no character");
   }
   return {

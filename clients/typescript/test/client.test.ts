@@ -156,8 +156,8 @@ describe("a client", () => {
         start: { waitForSignal: { type: "go", timeoutMs: 60_000 } },
       },
     });
-    const started = await client.runs.start("once", { n: 1 }, { idempotencyKey: "k" });
-    const again = await client.runs.start("once", { n: 2 }, { idempotencyKey: "k", waitMs: 1 });
+    const started = await client.run.start("once", { n: 1 }, { idempotencyKey: "k" });
+    const again = await client.run.start("once", { n: 2 }, { idempotencyKey: "k", waitMs: 1 });
     assert.deepEqual([again.runId, again.created], [started.runId, false]);
   });
 

@@ -7,6 +7,14 @@
 /// result with a few bytes of the protocol for each of its own.
 pub(super) const BYTES_MAX: usize = 4 << 20;
 
+/// How many bytes of parameters a server of `PostgreSQL` may report to one connection, all of which
+/// the driver keeps.
+const PARAMETERS_MAX: usize = 256 << 10;
+
+/// The same of a connection that is used again, and how many bytes in all.
+const REUSED_PARAMETERS_MAX: usize = 64 << 10;
+const REUSED_BYTES_MAX: usize = BYTES_MAX;
+
 /// What is read of a message before the rest of it is skipped.
 const HEAD: usize = 5;
 
@@ -46,6 +54,9 @@ pub(super) struct Frames {
     left: usize,
     /// Whether a client of `MySQL` has logged in.
     is_ready: bool,
+    /// How many bytes there were, and how many of them of parameters of `PostgreSQL`.
+    bytes: usize,
+    parameters: usize,
 }
 
 impl Frames {
@@ -56,11 +67,19 @@ impl Frames {
             filled: 0,
             left: 0,
             is_ready: false,
+            bytes: 0,
+            parameters: 0,
         }
+    }
+
+    /// Whether the driver may have kept so much of the connection that another one is better.
+    pub(super) const fn are_many(&self) -> bool {
+        self.bytes > REUSED_BYTES_MAX || self.parameters > REUSED_PARAMETERS_MAX
     }
 
     /// Looks at the next bytes, before the driver has them.
     pub(super) fn check(&mut self, mut bytes: &[u8]) -> Result<(), Broken> {
+        self.bytes = self.bytes.saturating_add(bytes.len());
         while let Some((first, rest)) = bytes.split_first() {
             if self.left > 0 {
                 let skipped = self.left.min(bytes.len());
@@ -92,6 +111,12 @@ impl Frames {
         let rest = length.checked_sub(counted).ok_or_else(invalid)?;
         if rest > BYTES_MAX {
             return Err(Broken::TooMuch);
+        }
+        if self.protocol == Protocol::Postgres && a == b'S' {
+            self.parameters += length;
+            if self.parameters > PARAMETERS_MAX {
+                return Err(Broken::TooMuch);
+            }
         }
         if self.protocol == Protocol::Mysql {
             // A number of columns above 65,535. No row of a prepared statement begins so, and no
@@ -128,6 +153,17 @@ mod tests {
         assert_eq!(came, Err(Broken::TooMuch));
         let short = checked(Protocol::Postgres, &[b"R\0\0\0\x03"]);
         assert!(matches!(short, Err(Broken::Other(_))), "{short:?}");
+    }
+
+    #[test]
+    fn parameters_are_bounded() {
+        let mut frames = Frames::new(Protocol::Postgres);
+        let parameter = b"S\0\0\0\x10name\0value\0\0";
+        let is_checked = |frames: &mut Frames| frames.check(parameter).is_ok();
+        let usual = (0..100).all(|_| is_checked(&mut frames));
+        assert!(usual && !frames.are_many());
+        let count = (0..100_000).take_while(|_| is_checked(&mut frames)).count();
+        assert!(count < PARAMETERS_MAX / 16 && frames.are_many());
     }
 
     #[test]

@@ -169,6 +169,15 @@ impl Link {
         }
     }
 
+    /// Whether it has had its time, although it works.
+    pub(super) fn is_worn(&self) -> bool {
+        match self {
+            Self::Sqlite(_) => false,
+            Self::Postgres(link) => link.relay.is_worn(),
+            Self::Mysql(link) => link.relay.is_worn(),
+        }
+    }
+
     /// Whether it still works.
     pub(super) async fn is_alive(&mut self) -> bool {
         match self {

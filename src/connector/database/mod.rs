@@ -280,6 +280,9 @@ impl Databases {
     }
 
     fn keep(&self, link: Link) {
+        if link.is_worn() {
+            return;
+        }
         self.idle.lock().push((link, Instant::now()));
     }
 

@@ -43,7 +43,7 @@ const TYPES: &str = "SELECT CAST(column_name AS CHAR), CAST(data_type AS CHAR) \
 #[derive(Debug)]
 pub(super) struct Link {
     connection: MySqlConnection,
-    relay: Relay,
+    pub(super) relay: Relay,
 }
 
 /// The columns of a table, by names in lower case.

@@ -36,7 +36,7 @@ const NAMES: &str =
 #[derive(Debug)]
 pub(super) struct Link {
     connection: PgConnection,
-    relay: Relay,
+    pub(super) relay: Relay,
     /// The names of the types of parameters.
     names: HashMap<Vec<Oid>, Arc<[Box<str>]>>,
     /// How many statements were asked about.

@@ -11,13 +11,15 @@ use std::{
     path::{Path, PathBuf},
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, copy, split},
     net::{TcpStream, UnixListener, UnixStream},
+    time::sleep,
 };
 use tokio_rustls::{
     TlsAcceptor,
@@ -38,6 +40,12 @@ pub(super) const PORT: u16 = 1;
 
 /// How many bytes are copied at once.
 const CHUNK: usize = 16 << 10;
+
+/// Of what a server sends for one statement, the driver has this much at once, and then a chunk after
+/// each pause: in the pause it has read everything and leaves its thread to others.
+const AT_ONCE: usize = 256 << 10;
+const PAUSE_AFTER: usize = 64 << 10;
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// What asks a server of `PostgreSQL` for TLS.
 const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
@@ -61,6 +69,7 @@ pub(super) struct Relay {
 struct Flow {
     left: AtomicUsize,
     broken: OnceLock<Broken>,
+    is_worn: AtomicBool,
 }
 
 impl Relay {
@@ -77,6 +86,7 @@ impl Relay {
         let flow = Arc::new(Flow {
             left: AtomicUsize::new(BYTES_MAX),
             broken: OnceLock::new(),
+            is_worn: AtomicBool::new(false),
         });
         let (noted, server) = (Arc::clone(&flow), Arc::clone(server));
         let task = tokio::spawn(async move {
@@ -117,6 +127,11 @@ impl Relay {
         self.flow.left.store(BYTES_MAX, Ordering::Relaxed);
     }
 
+    /// Whether the connection is not to be used for another call.
+    pub(super) fn is_worn(&self) -> bool {
+        self.flow.is_worn.load(Ordering::Relaxed)
+    }
+
     /// The fault of a driver that has found the connection closed.
     pub(super) fn explained(&self, fault: Fault) -> Fault {
         match (fault, self.flow.broken.get()) {
@@ -141,12 +156,15 @@ impl From<io::Error> for Broken {
 }
 
 impl Flow {
-    fn take(&self, bytes: usize) -> Result<(), Broken> {
+    /// Takes some bytes, and returns how many were taken for this statement before.
+    fn take(&self, bytes: usize) -> Result<usize, Broken> {
         let taken = |left: usize| left.checked_sub(bytes);
-        let taken = self
+        let before = self
             .left
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, taken);
-        taken.map(|_| ()).map_err(|_| Broken::TooMuch)
+        before
+            .map(|left| BYTES_MAX - left)
+            .map_err(|_| Broken::TooMuch)
     }
 
     /// Notes a failure, and returns anything else.
@@ -316,13 +334,20 @@ async fn copied(
     };
     let down = async {
         let mut chunk = vec![0; CHUNK];
+        let mut unpaused = 0;
         loop {
             let count = from_server.read(&mut chunk).await?;
             if count == 0 {
                 return Ok(());
             }
-            flow.take(count)?;
+            let before = flow.take(count)?;
             frames.check(&chunk[..count])?;
+            flow.is_worn.fetch_or(frames.are_many(), Ordering::Relaxed);
+            unpaused += count;
+            if before > AT_ONCE && unpaused > PAUSE_AFTER {
+                sleep(PAUSE).await;
+                unpaused = 0;
+            }
             to_client.write_all(&chunk[..count]).await?;
             to_client.flush().await?;
         }

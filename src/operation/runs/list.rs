@@ -96,7 +96,7 @@ impl Operation for ListRuns {
         } else {
             tokio::select! {
                 found = cx.runtime().list_runs(tenant, &self.asked) => found?,
-                () = cx.cancel().cancelled() => return Err(crate::operation::reply::cancelled()),
+                () = cx.cancel().cancelled() => return Err(Failure::cancelled()),
             }
         };
         let next = next.map(|next| next.number().to_string());

@@ -618,27 +618,27 @@ fn a_saga_that_is_ended_by_force_says_what_is_not_undone() {
     let (done, undone) = ("whether the step was done", "whether the step was undone");
     let fails = Do::Answer("failure", "{}");
     for (script, has_form, expected) in [
-        (&[][..], true, vec![("a", done)]),
-        (&[ok], true, vec![("b", done), ("a", "is not undone")]),
+        (vec![], true, vec![("a", done)]),
+        (vec![ok], true, vec![("b", done), ("a", "is not undone")]),
         (
-            &[ok, ok],
+            vec![ok, ok],
             true,
             vec![("b", "is not undone"), ("a", "is not undone")],
         ),
         // Without the form it is not known that nothing undoes it.
         (
-            &[ok, ok],
+            vec![ok, ok],
             false,
             vec![("c", done), ("b", "is not undone"), ("a", "is not undone")],
         ),
         (
-            &[ok, ok, fails],
+            vec![ok, ok, fails],
             true,
             vec![("b", undone), ("a", "is not undone")],
         ),
     ] {
         let mut driven = saga(steps(), |_| {});
-        driven.play(script);
+        driven.play(&script);
         let program = Some(&driven.program).filter(|_| has_form);
         let history = driven.run.end_by_force(driven.now, "enough", program);
         driven.history.extend(history);
@@ -653,7 +653,9 @@ fn a_saga_that_is_ended_by_force_says_what_is_not_undone() {
         let (last, before) = events.split_last().expect("events");
         assert_eq!(last, "workflow_cancelled enough");
         let failed = before.iter().rev().take(expected.len()).rev();
-        let named = expected.iter().map(|(step, _)| format!("compensation_failed {step}"));
+        let named = expected
+            .iter()
+            .map(|(step, _)| format!("compensation_failed {step}"));
         assert!(failed.eq(named.collect::<Vec<_>>().iter()), "{before:?}");
         assert_eq!(driven.run.status, Status::Cancelled);
         assert!(!driven.run.is_compensated());

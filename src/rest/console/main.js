@@ -70,14 +70,18 @@ async function content({ name, parts, query }) {
 // What names an element in the eyes of a person, so that the same one has the focus again.
 const nameOf = (element) => element.dataset.key ?? element.getAttribute("href") ?? element.textContent;
 
-// Moves forms to where an equal one is: what was typed in them stays.
+// What a form asks for. Extensions of browsers give its elements further attributes.
+const shapeOf = (form) =>
+  JSON.stringify([form.textContent, [...form.querySelectorAll("input, textarea")].map((field) => [field.name, field.defaultValue])]);
+
+// Moves forms to where one that asks for the same is: what was typed in them stays.
 function keepForms(from, to) {
   const known = [...(from.querySelectorAll?.("form") ?? [])];
   for (const form of to.querySelectorAll?.("form") ?? []) {
-    const at = known.findIndex((other) => other.isEqualNode(form));
+    const at = known.findIndex((other) => shapeOf(other) === shapeOf(form));
     if (at < 0) continue;
     const [kept] = known.splice(at, 1);
-    renew(kept, form);
+    kept.onsubmit = form.onsubmit;
     form.replaceWith(kept);
   }
 }
@@ -187,8 +191,10 @@ async function show({ isAgain = false, isOutdated = false } = {}) {
   if (problem) parts = failure(problem, isSame && shown.isGood);
   else warn("");
   // Without a login nothing can be read.
-  if (!problem?.needsLogin) timer = setTimeout(refresh, Math.max(REFRESH_MS, REFRESH_TIMES * (performance.now() - begun)));
-  if (!problem && !callerPlace.textContent) showCaller();
+  const isHeard = !problem?.needsLogin && !(problem instanceof Unanswered);
+  const pause = problem ? 0 : REFRESH_TIMES * (performance.now() - begun);
+  if (!problem?.needsLogin) timer = setTimeout(refresh, Math.max(REFRESH_MS, pause));
+  if (isHeard && !callerPlace.textContent) showCaller();
   if (!parts || (isAgain && !isOutdated && isBusy(view))) return;
   replace(h("main", {}, parts), isSame);
   shown = { what, isGood: !problem, since: new Date() };

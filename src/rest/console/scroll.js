@@ -1,6 +1,9 @@
 // How far each entry of the history was scrolled: the browser itself would scroll the view before.
 
-const places = new Map();
+const LEFT = "interlock-scroll";
+
+// By entry, also of before the page was loaded again.
+const places = new Map(JSON.parse(sessionStorage.getItem(LEFT) ?? "[]"));
 // The entry that is shown, and where it is to be scrolled to while it is not shown yet.
 let entry;
 let wanted;
@@ -9,10 +12,9 @@ history.scrollRestoration = "manual";
 
 // To be called when the address has changed.
 export function enter() {
-  const { key, y } = history.state ?? {};
-  entry = key ?? crypto.getRandomValues(new Uint32Array(2)).join("-");
-  wanted = places.get(entry) ?? y ?? 0;
-  if (!key) history.replaceState({ key: entry }, "");
+  entry = history.state ?? crypto.getRandomValues(new Uint32Array(2)).join("-");
+  wanted = places.get(entry) ?? 0;
+  if (history.state !== entry) history.replaceState(entry, "");
 }
 
 // To be called when the view of the address is shown.
@@ -24,5 +26,4 @@ export function arrive() {
 addEventListener("scroll", () => {
   if (wanted === undefined) places.set(entry, scrollY);
 });
-// For a page that is loaded again.
-addEventListener("pagehide", () => history.replaceState({ key: entry, y: scrollY }, ""));
+addEventListener("pagehide", () => sessionStorage.setItem(LEFT, JSON.stringify([...places])));

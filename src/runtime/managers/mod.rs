@@ -10,6 +10,7 @@ mod run;
 mod schedule;
 mod start;
 mod tick;
+mod trouble;
 mod turns;
 
 use std::{

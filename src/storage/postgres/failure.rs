@@ -105,6 +105,9 @@ impl From<sqlx::Error> for Trouble {
     }
 }
 
+/// The code of a statement that has waited too long for a lock.
+const LOCKED: &str = "55P03";
+
 /// An error of a read: without an answer the server is away.
 pub(in crate::storage) fn understood(error: Error) -> Error {
     match error {
@@ -113,13 +116,18 @@ pub(in crate::storage) fn understood(error: Error) -> Error {
     }
 }
 
-/// A failure: without an answer the server is away.
+/// A failure: without an answer the server is away, and so is a table that an operator has locked.
 pub(super) fn without_answer(failure: Failure) -> Failure {
     failure.understood(|error: &sqlx::Error| {
+        let code = error
+            .as_database_error()
+            .and_then(sqlx::error::DatabaseError::code);
         let has_answer = matches!(
             error,
-            sqlx::Error::Database(_)
-                | sqlx::Error::Encode(_)
+            sqlx::Error::Database(_) if code.as_deref() != Some(LOCKED)
+        ) || matches!(
+            error,
+            sqlx::Error::Encode(_)
                 | sqlx::Error::Decode(_)
                 | sqlx::Error::ColumnDecode { .. }
                 | sqlx::Error::ColumnNotFound(_)

@@ -41,7 +41,7 @@ use std::{
 };
 
 use sqlx::{
-    Connection as _,
+    Connection as _, Executor as _,
     migrate::{Migrate as _, Migrator},
 };
 use sqlx_postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
@@ -75,9 +75,11 @@ const MIGRATIONS_MADE: &str = include_str!("sql/migrations_made.sql");
 /// Statements a connection keeps prepared.
 const STATEMENTS_KEPT: usize = 256;
 
+const SESSION_READS: &str = include_str!("sql/session_reads.sql");
+
 /// How many connections there are beside those that read: one writes, one asks for the newest commit,
-/// and one waits for notifications.
-const BESIDE_READS: u32 = 3;
+/// one waits for notifications, and one says that the process is live.
+const BESIDE_READS: u32 = 4;
 
 /// How long a read waits for a connection.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -97,6 +99,7 @@ pub(super) struct Postgres {
     silence: Silence,
     servers: Servers,
     durability: Durability,
+    heart: node::Heart,
     /// Whether the writer was given out.
     writer_taken: AtomicBool,
 }
@@ -131,6 +134,7 @@ impl Postgres {
             silence: Silence::default(),
             servers,
             durability: settings.durability,
+            heart: node::Heart::default(),
             writer_taken: AtomicBool::new(false),
         };
         let newest = database.newest().await?;
@@ -177,6 +181,7 @@ impl Postgres {
     /// Closes every connection.
     pub(super) async fn close(&self, writer: Writer) {
         self.reads.close().await;
+        self.heart.close().await;
         writer.close().await;
     }
 }
@@ -295,6 +300,7 @@ fn pool(
             let servers = servers.clone();
             Box::pin(async move {
                 server::prepare(connection, durability).await?;
+                connection.execute(SESSION_READS).await?;
                 servers.check_again(connection).await
             })
         })

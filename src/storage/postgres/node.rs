@@ -2,11 +2,16 @@
 
 use std::{sync::Arc, time::Duration};
 
+use sqlx::{Connection as _, Executor as _};
+use sqlx_postgres::PgConnection;
+use tokio::{sync::Mutex, time::timeout};
 use uuid::Uuid;
 
-use super::{Postgres, text::text};
+use super::{PATIENCE, Postgres, server, text::text, timeline::Timeline};
 use crate::id::{MemberId, Tenant};
-use crate::storage::port::{Error, MemberChange, Node, NodeEntry, NodeMember, NodeRow};
+use crate::storage::port::{
+    Cause, Error, Failure, MemberChange, Node, NodeEntry, NodeMember, NodeRow,
+};
 
 const MEMBER_DROP: &str = include_str!("sql/member_drop.sql");
 const MEMBER_LIST: &str = include_str!("sql/member_list.sql");
@@ -22,6 +27,21 @@ const OFFER_DROP: &str = include_str!("sql/offer_drop.sql");
 const OFFER_LIST: &str = include_str!("sql/offer_list.sql");
 const OFFER_PUT: &str = include_str!("sql/offer_put.sql");
 const OFFER_SWEEP: &str = include_str!("sql/offer_sweep.sql");
+const SESSION_PULSE: &str = include_str!("sql/session_pulse.sql");
+
+/// The connection by which a process says that it is live. It is its own: whatever holds up the
+/// connections that read, the process does not count as gone. It is opened when it is first needed,
+/// and again after a failure.
+#[derive(Debug, Default)]
+pub(super) struct Heart(Mutex<Option<(PgConnection, Option<Timeline>)>>);
+
+impl Heart {
+    pub(super) async fn close(&self) {
+        if let Some((connection, _)) = self.0.lock().await.take() {
+            let _ = connection.close().await;
+        }
+    }
+}
 
 /// An age as statements take it.
 pub(super) fn micros(age: Duration) -> i64 {
@@ -56,15 +76,41 @@ impl Postgres {
     /// Says that a node is live; all nodes there are. None if the node is not in the table any
     /// more.
     pub(in crate::storage) async fn beat(&self, own: NodeRow) -> Result<Option<Vec<Node>>, Error> {
-        let rows: Vec<(i64, String, String, String, i64, bool)> = sqlx::query_as(NODE_BEAT)
-            .bind(own.0)
-            .fetch_all(&self.reads)
-            .await?;
+        let beating = async {
+            let mut heart = self.heart.0.lock().await;
+            // It is put back if it has answered.
+            let (mut connection, timeline) = match heart.take() {
+                Some((connection, timeline)) if !self.servers.has_newer(timeline) => {
+                    (connection, timeline)
+                }
+                _ => self.heart().await?,
+            };
+            let beat = sqlx::query_as(NODE_BEAT).bind(own.0);
+            let rows = beat.fetch_all(&mut connection).await?;
+            *heart = Some((connection, timeline));
+            Ok::<_, Failure>(rows)
+        };
+        let late = |_| {
+            Err(Failure::new(
+                Cause::Away,
+                "the server did not answer in time",
+            ))
+        };
+        let rows: Vec<(i64, String, String, String, i64, bool)> =
+            timeout(PATIENCE, beating).await.unwrap_or_else(late)?;
         let is_kept = rows.first().is_some_and(|row| row.5);
         let nodes = rows
             .into_iter()
             .map(|(row, name, address, version, age, _)| node((row, name, address, version, age)));
         Ok(is_kept.then(|| nodes.collect()))
+    }
+
+    async fn heart(&self) -> Result<(PgConnection, Option<Timeline>), Failure> {
+        let reached = self.servers.connect().await;
+        let mut reached = reached.map_err(|trouble| Failure::new(Cause::Away, trouble))?;
+        server::prepare(&mut reached.connection, self.durability).await?;
+        reached.connection.execute(SESSION_PULSE).await?;
+        Ok((reached.connection, reached.timeline))
     }
 
     /// Puts a node back that was removed because it did not beat for long. False if its name is in

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use super::{LIVE, becomes, node, node_with, timed};
 use crate::support::{
-    Connection, Member, PATIENCE, Reply, Rest, Server, backend, code, create, database::Database,
+    Connection, Member, PATIENCE, Reply, Rest, Server, backend, code, create,
+    database::Database,
     governed_model, locked_model, new_entity,
     scene::{automated, processor, states},
     wait::found,
@@ -105,6 +106,42 @@ async fn requests_do_not_wait_for_a_table_that_is_locked() {
         let answer = answer.expect("in time");
         let is_known = answer["success"] == true || code(&answer) == "STORAGE_UNAVAILABLE";
         assert!(is_known, "{answer}");
+    }
+    drop(holder.stdin.take());
+    holder.wait().expect("ends");
+}
+
+#[tokio::test]
+async fn a_process_beats_while_its_reads_wait_for_a_table_that_is_locked() {
+    const LOCK: &str = "begin; lock table message in access exclusive mode; select 1";
+    let database = Database::new(backend::migrate);
+    let node = node(&database.url());
+    let connection = node.connect().await;
+    let message = json!({"header": {"subject": "s", "contentType": "application/json", "contentLength": 1}, "payload": {"a": 1}});
+    let made = connection.ok("MessageCreateRequest", message).await;
+    let read = json!({"messageId": made["entityIds"][0]});
+    connection.ok("MessageGetRequest", read.clone()).await;
+    let mut holder = database.idle_client(LOCK);
+    // More than the process has connections that read.
+    let reads = (0..12).map(|_| connection.call("MessageGetRequest", read.clone()));
+    let beating = async {
+        becomes(
+            &database,
+            "select count(*) >= 4 from pg_locks where not granted",
+            "t",
+            PATIENCE,
+        )
+        .await;
+        let beat: i64 = database
+            .execute("select beat from node")
+            .parse()
+            .expect("a time");
+        let later = format!("select beat > {beat} + 1500000 from node");
+        becomes(&database, &later, "t", Duration::from_secs(4)).await;
+    };
+    let (answers, ()) = tokio::join!(join_all(reads), beating);
+    for answer in answers {
+        assert_eq!(code(&answer), "STORAGE_UNAVAILABLE", "{answer}");
     }
     drop(holder.stdin.take());
     holder.wait().expect("ends");

@@ -211,7 +211,7 @@ pub(crate) fn with_url<'a>(
     let place = [
         ("CYODA_STORAGE_BACKEND", "postgres"),
         ("CYODA_POSTGRES_URL", url),
-        ("CYODA_POSTGRES_MAX_CONNS", "6"),
+        ("CYODA_POSTGRES_MAX_CONNS", "7"),
         ("CYODA_POSTGRES_MIN_CONNS", "1"),
     ];
     let key = (!has_key).then_some(key);

@@ -5,7 +5,7 @@ use interlock_client::{
     Client, Code, ConnectOptions, ErrorKind, Json, Member,
     api::{
         AccountGetRequest, Condition, DataFormat, EntityCreateCollectionRequest,
-        EntitySearchRequest, NewEntity,
+        EntitySearchRequest, NewEntity, RunDefinitionCreateRequest,
     },
 };
 use serde_json::{Value, json};
@@ -262,4 +262,27 @@ async fn a_url_is_no_target() {
         let error = joined.expect_err("it is not valid");
         assert_eq!(*error.code(), Code::InvalidOptions, "{error}");
     }
+}
+
+#[tokio::test]
+async fn a_run_with_a_key_is_started_once() {
+    let server = Server::start().await;
+    let client = server.client("once").await;
+    let document = json!({"kind": "Workflow", "name": "once", "version": "1",
+        "idempotency": "required",
+        "start": {"waitForSignal": {"type": "go", "timeoutMs": 60_000}}});
+    let defined = client
+        .run_definition_create(&RunDefinitionCreateRequest::new(document))
+        .await;
+    defined.expect("a definition");
+    let start = async |n: u64| {
+        let started = client
+            .runs()
+            .start_once("once", &json!({"n": n}), "k")
+            .await;
+        started.expect("a run").run_id
+    };
+    let first = start(1).await;
+    assert!(first.is_some());
+    assert_eq!(start(2).await, first);
 }

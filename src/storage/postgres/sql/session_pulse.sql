@@ -1,4 +1,4 @@
--- This connection only reads and notifies; nobody waits for a disk because of it.
+-- This connection only reads, notifies and beats; nobody waits for a disk because of it.
 set synchronous_commit = off;
 -- What is not answered in time is asked again on another connection.
 set statement_timeout = '2s'
