@@ -24,28 +24,30 @@ const (
 	CodeConflict Code = "CONFLICT"
 	// CodeConnectorUnavailable means: the system that the connector stands for cannot be reached; retry later.
 	CodeConnectorUnavailable Code = "CONNECTOR_UNAVAILABLE"
-	// CodeDuplicateAggregationAlias means: two aggregations have the same name; rename one with `as`.
-	CodeDuplicateAggregationAlias Code = "DUPLICATE_AGGREGATION_ALIAS"
-	// CodeDuplicateGroupBy means: `groupBy` names a path twice; remove one.
-	CodeDuplicateGroupBy Code = "DUPLICATE_GROUP_BY"
 	// CodeDispatchForwardFailed means: the node that the member is connected to has not taken the call over within `CYODA_DISPATCH_FORWARD_TIMEOUT`; nothing was written, retry.
 	CodeDispatchForwardFailed Code = "DISPATCH_FORWARD_FAILED"
 	// CodeDispatchTimeout means: a member did not answer in time; reserved, see `WORKFLOW_FAILED`.
 	CodeDispatchTimeout Code = "DISPATCH_TIMEOUT"
+	// CodeDuplicateAggregationAlias means: two aggregations have the same name; rename one with `as`.
+	CodeDuplicateAggregationAlias Code = "DUPLICATE_AGGREGATION_ALIAS"
+	// CodeDuplicateGroupBy means: `groupBy` names a path twice; remove one.
+	CodeDuplicateGroupBy Code = "DUPLICATE_GROUP_BY"
 	// CodeEntityModified means: `If-Match` names another version than the current one; read again, then write again.
 	CodeEntityModified Code = "ENTITY_MODIFIED"
 	// CodeEntityNotFound means: the entity does not exist, did not exist at that time, or belongs to another tenant.
 	CodeEntityNotFound Code = "ENTITY_NOT_FOUND"
-	// CodeFeatureDisabled means: the feature is disabled; the message names the setting that enables it.
-	CodeFeatureDisabled Code = "FEATURE_DISABLED"
 	// CodeEvaluationLimit means: evaluating the condition on one entity takes too much work; test fewer or shorter fields.
 	CodeEvaluationLimit Code = "EVALUATION_LIMIT"
+	// CodeFeatureDisabled means: the feature is disabled; the message names the setting that enables it.
+	CodeFeatureDisabled Code = "FEATURE_DISABLED"
 	// CodeFileNotFound means: no file is at that path in this namespace, or it belongs to another tenant; list the files.
 	CodeFileNotFound Code = "FILE_NOT_FOUND"
 	// CodeFinalState means: the state in `properties.state` is final; no event leads out of it.
 	CodeFinalState Code = "FINAL_STATE"
 	// CodeForbidden means: the caller lacks the required role, or the transaction belongs to another tenant.
 	CodeForbidden Code = "FORBIDDEN"
+	// CodeGroupCardinalityExceeded means: the query has more groups than `CYODA_STATS_GROUP_MAX`; narrow the condition or group by fewer fields.
+	CodeGroupCardinalityExceeded Code = "GROUP_CARDINALITY_EXCEEDED"
 	// CodeGuardError means: the guard of the transition cannot be evaluated, for instance because `data` lacks a member it reads; the message names it, and nothing was written.
 	CodeGuardError Code = "GUARD_ERROR"
 	// CodeGuardRejected means: the guard of the transition does not hold for `data`; nothing was written.
@@ -54,12 +56,10 @@ const (
 	CodeHelpTopicNotFound Code = "HELP_TOPIC_NOT_FOUND"
 	// CodeIdempotencyConflict means: the idempotency key was used for a different request; use a new key.
 	CodeIdempotencyConflict Code = "IDEMPOTENCY_CONFLICT"
-	// CodeGroupCardinalityExceeded means: the query has more groups than `CYODA_STATS_GROUP_MAX`; narrow the condition or group by fewer fields.
-	CodeGroupCardinalityExceeded Code = "GROUP_CARDINALITY_EXCEEDED"
-	// CodeIncompatibleType means: a value has none of the types of its field; `properties` names the field and its types.
-	CodeIncompatibleType Code = "INCOMPATIBLE_TYPE"
 	// CodeIncidentNotFound means: there is no open incident of this id, or it belongs to another tenant; it was retried, cancelled, or its work has moved on.
 	CodeIncidentNotFound Code = "INCIDENT_NOT_FOUND"
+	// CodeIncompatibleType means: a value has none of the types of its field; `properties` names the field and its types.
+	CodeIncompatibleType Code = "INCOMPATIBLE_TYPE"
 	// CodeInvalidAggregationField means: an aggregation needs the path of a single value, such as `$.amount`.
 	CodeInvalidAggregationField Code = "INVALID_AGGREGATION_FIELD"
 	// CodeInvalidAggregationOp means: the aggregation is unknown; use `sum`, `avg`, `min`, `max` or `stdev`.
@@ -70,22 +70,22 @@ const (
 	CodeInvalidCondition Code = "INVALID_CONDITION"
 	// CodeInvalidFieldPath means: a condition or sort key names a field that the model does not have; check the path.
 	CodeInvalidFieldPath Code = "INVALID_FIELD_PATH"
-	// CodeInvalidUniqueKey means: a unique key is only partly given, or one of its values is not a scalar; the message names the fields.
-	CodeInvalidUniqueKey Code = "INVALID_UNIQUE_KEY"
-	// CodeInvalidUniqueKeyDefinition means: the definition of a unique key is invalid; its fields must be scalars outside of lists.
-	CodeInvalidUniqueKeyDefinition Code = "INVALID_UNIQUE_KEY_DEFINITION"
 	// CodeInvalidGroupByPath means: `groupBy` accepts `state` and paths of single values.
 	CodeInvalidGroupByPath Code = "INVALID_GROUP_BY_PATH"
 	// CodeInvalidLimit means: the limit of grouped statistics must be between 1 and `CYODA_STATS_GROUP_MAX`.
 	CodeInvalidLimit Code = "INVALID_LIMIT"
+	// CodeInvalidUniqueKey means: a unique key is only partly given, or one of its values is not a scalar; the message names the fields.
+	CodeInvalidUniqueKey Code = "INVALID_UNIQUE_KEY"
+	// CodeInvalidUniqueKeyDefinition means: the definition of a unique key is invalid; its fields must be scalars outside of lists.
+	CodeInvalidUniqueKeyDefinition Code = "INVALID_UNIQUE_KEY_DEFINITION"
 	// CodeKeypairNotFound means: the key pair does not exist or belongs to another tenant, or no key pair signs for the audience.
 	CodeKeypairNotFound Code = "KEYPAIR_NOT_FOUND"
 	// CodeKeyOwnedByDifferentTenant means: another tenant has a trusted key with this id; choose another id.
 	CodeKeyOwnedByDifferentTenant Code = "KEY_OWNED_BY_DIFFERENT_TENANT"
-	// CodeMachineNotFound means: the state machine does not exist in this namespace, or belongs to another tenant; apply its bundle first.
-	CodeMachineNotFound Code = "MACHINE_NOT_FOUND"
 	// CodeM2mClientNotFound means: the client does not exist or belongs to another tenant.
 	CodeM2mClientNotFound Code = "M2M_CLIENT_NOT_FOUND"
+	// CodeMachineNotFound means: the state machine does not exist in this namespace, or belongs to another tenant; apply its bundle first.
+	CodeMachineNotFound Code = "MACHINE_NOT_FOUND"
 	// CodeMalformedRequest means: the query of grouped statistics cannot be read; the message names the place.
 	CodeMalformedRequest Code = "MALFORMED_REQUEST"
 	// CodeManagerNotFound means: no manager has that file in this namespace, or it belongs to another tenant; list the managers.
@@ -102,12 +102,12 @@ const (
 	CodeModelNotFound Code = "MODEL_NOT_FOUND"
 	// CodeModelNotLocked means: the model is not locked; lock it before creating entities.
 	CodeModelNotLocked Code = "MODEL_NOT_LOCKED"
-	// CodeNoComputeMemberForTag means: no member with all required tags is connected; start one, then retry.
-	CodeNoComputeMemberForTag Code = "NO_COMPUTE_MEMBER_FOR_TAG"
 	// CodeNotFound means: the resource does not exist.
 	CodeNotFound Code = "NOT_FOUND"
 	// CodeNotImplemented means: this server does not support the operation.
 	CodeNotImplemented Code = "NOT_IMPLEMENTED"
+	// CodeNoComputeMemberForTag means: no member with all required tags is connected; start one, then retry.
+	CodeNoComputeMemberForTag Code = "NO_COMPUTE_MEMBER_FOR_TAG"
 	// CodeOIDCInvalidTenant means: OpenID Connect requires a tenant whose id is a UUID.
 	CodeOIDCInvalidTenant Code = "OIDC_INVALID_TENANT"
 	// CodeOIDCProviderDuplicate means: the tenant already has a provider with this `wellKnownConfigUri`; `properties.id` names it.
@@ -124,6 +124,16 @@ const (
 	CodePolymorphicSlot Code = "POLYMORPHIC_SLOT"
 	// CodePreconditionRequired means: a patch requires `If-Match` with the transaction it is based on, or `*`.
 	CodePreconditionRequired Code = "PRECONDITION_REQUIRED"
+	// CodeRunDefinitionDisabled means: the definition, or this version of it, is disabled; enable it first.
+	CodeRunDefinitionDisabled Code = "RUN_DEFINITION_DISABLED"
+	// CodeRunDefinitionNotFound means: the definition does not exist in this namespace, not in this version, is of another kind than the start asks for, or belongs to another tenant; create it first.
+	CodeRunDefinitionNotFound Code = "RUN_DEFINITION_NOT_FOUND"
+	// CodeRunExists means: another run has the `runId`; choose another, or leave it out.
+	CodeRunExists Code = "RUN_EXISTS"
+	// CodeRunFinished means: the run has ended, with the status in `properties.status`; nothing changes it any more.
+	CodeRunFinished Code = "RUN_FINISHED"
+	// CodeRunNotFound means: there is no such run, or it belongs to another tenant.
+	CodeRunNotFound Code = "RUN_NOT_FOUND"
 	// CodeScanBudgetExhausted means: the search would test a pattern on more than `CYODA_SQLITE_SEARCH_SCAN_LIMIT` entities; add a condition that narrows it.
 	CodeScanBudgetExhausted Code = "SCAN_BUDGET_EXHAUSTED"
 	// CodeScheduleFunctionInvalidResult means: the schedule function of a member returned an invalid schedule; fix the member.
@@ -140,16 +150,6 @@ const (
 	CodeServerError Code = "SERVER_ERROR"
 	// CodeSignalNotAwaited means: a saga takes only the signal that it waits for; `properties.awaited` names it.
 	CodeSignalNotAwaited Code = "SIGNAL_NOT_AWAITED"
-	// CodeRunDefinitionDisabled means: the definition, or this version of it, is disabled; enable it first.
-	CodeRunDefinitionDisabled Code = "RUN_DEFINITION_DISABLED"
-	// CodeRunExists means: another run has the `runId`; choose another, or leave it out.
-	CodeRunExists Code = "RUN_EXISTS"
-	// CodeRunFinished means: the run has ended, with the status in `properties.status`; nothing changes it any more.
-	CodeRunFinished Code = "RUN_FINISHED"
-	// CodeRunNotFound means: there is no such run, or it belongs to another tenant.
-	CodeRunNotFound Code = "RUN_NOT_FOUND"
-	// CodeRunDefinitionNotFound means: the definition does not exist in this namespace, not in this version, is of another kind than the start asks for, or belongs to another tenant; create it first.
-	CodeRunDefinitionNotFound Code = "RUN_DEFINITION_NOT_FOUND"
 	// CodeStorageDamaged means: the requested data is on a damaged page of the database; the operator must restore a backup, see the log.
 	CodeStorageDamaged Code = "STORAGE_DAMAGED"
 	// CodeStorageUnavailable means: the storage is unavailable; retry later, and see the log.
@@ -166,10 +166,10 @@ const (
 	CodeTopicNotFound Code = "TOPIC_NOT_FOUND"
 	// CodeTransactionExpired means: the transaction token has expired.
 	CodeTransactionExpired Code = "TRANSACTION_EXPIRED"
-	// CodeTransactionNotFound means: the transaction has already ended.
-	CodeTransactionNotFound Code = "TRANSACTION_NOT_FOUND"
 	// CodeTransactionNodeUnavailable means: the node that began the transaction is gone or cannot be reached; nothing of the transaction was written unless it was committed before, repeat it as a whole.
 	CodeTransactionNodeUnavailable Code = "TRANSACTION_NODE_UNAVAILABLE"
+	// CodeTransactionNotFound means: the transaction has already ended.
+	CodeTransactionNotFound Code = "TRANSACTION_NOT_FOUND"
 	// CodeTransactionTooLarge means: the transaction reads or writes too much; split it.
 	CodeTransactionTooLarge Code = "TRANSACTION_TOO_LARGE"
 	// CodeTransitionNotFound means: the current state has no manual transition of this name; `properties.availableTransitions` lists those it has.
@@ -196,10 +196,10 @@ const (
 	CodeWorkerNotFound Code = "WORKER_NOT_FOUND"
 	// CodeWorkflowFailed means: a processor, a criterion or an engine limit failed the transition, which was not made. With `properties.committedTransactionId`, a processor with COMMIT_BEFORE_DISPATCH had committed what came before it: the entity `properties.entityId` is stored.
 	CodeWorkflowFailed Code = "WORKFLOW_FAILED"
-	// CodeWorkflowSchemaVersionUnsupported means: the profile `cyoda-0.8` accepts the schema versions 1.1 to 1.3 only.
-	CodeWorkflowSchemaVersionUnsupported Code = "WORKFLOW_SCHEMA_VERSION_UNSUPPORTED"
 	// CodeWorkflowNotFound means: the model has no imported workflow.
 	CodeWorkflowNotFound Code = "WORKFLOW_NOT_FOUND"
+	// CodeWorkflowSchemaVersionUnsupported means: the profile `cyoda-0.8` accepts the schema versions 1.1 to 1.3 only.
+	CodeWorkflowSchemaVersionUnsupported Code = "WORKFLOW_SCHEMA_VERSION_UNSUPPORTED"
 )
 
 var codes = map[Code]codeInfo{
@@ -213,37 +213,37 @@ var codes = map[Code]codeInfo{
 	CodeConditionTypeMismatch:            {meaning: "an operand is not a valid value of any type the field has; check the model", status: 400, retryable: false},
 	CodeConflict:                         {meaning: "another transaction committed first; read again, then write again", status: 409, retryable: true},
 	CodeConnectorUnavailable:             {meaning: "the system that the connector stands for cannot be reached; retry later", status: 503, retryable: true},
-	CodeDuplicateAggregationAlias:        {meaning: "two aggregations have the same name; rename one with `as`", status: 400, retryable: false},
-	CodeDuplicateGroupBy:                 {meaning: "`groupBy` names a path twice; remove one", status: 400, retryable: false},
 	CodeDispatchForwardFailed:            {meaning: "the node that the member is connected to has not taken the call over within `CYODA_DISPATCH_FORWARD_TIMEOUT`; nothing was written, retry", status: 503, retryable: true},
 	CodeDispatchTimeout:                  {meaning: "a member did not answer in time; reserved, see `WORKFLOW_FAILED`", status: 503, retryable: true},
+	CodeDuplicateAggregationAlias:        {meaning: "two aggregations have the same name; rename one with `as`", status: 400, retryable: false},
+	CodeDuplicateGroupBy:                 {meaning: "`groupBy` names a path twice; remove one", status: 400, retryable: false},
 	CodeEntityModified:                   {meaning: "`If-Match` names another version than the current one; read again, then write again", status: 412, retryable: false},
 	CodeEntityNotFound:                   {meaning: "the entity does not exist, did not exist at that time, or belongs to another tenant", status: 404, retryable: false},
-	CodeFeatureDisabled:                  {meaning: "the feature is disabled; the message names the setting that enables it", status: 404, retryable: false},
 	CodeEvaluationLimit:                  {meaning: "evaluating the condition on one entity takes too much work; test fewer or shorter fields", status: 400, retryable: false},
+	CodeFeatureDisabled:                  {meaning: "the feature is disabled; the message names the setting that enables it", status: 404, retryable: false},
 	CodeFileNotFound:                     {meaning: "no file is at that path in this namespace, or it belongs to another tenant; list the files", status: 404, retryable: false},
 	CodeFinalState:                       {meaning: "the state in `properties.state` is final; no event leads out of it", status: 409, retryable: false},
 	CodeForbidden:                        {meaning: "the caller lacks the required role, or the transaction belongs to another tenant", status: 403, retryable: false},
+	CodeGroupCardinalityExceeded:         {meaning: "the query has more groups than `CYODA_STATS_GROUP_MAX`; narrow the condition or group by fewer fields", status: 422, retryable: false},
 	CodeGuardError:                       {meaning: "the guard of the transition cannot be evaluated, for instance because `data` lacks a member it reads; the message names it, and nothing was written", status: 400, retryable: false},
 	CodeGuardRejected:                    {meaning: "the guard of the transition does not hold for `data`; nothing was written", status: 400, retryable: false},
 	CodeHelpTopicNotFound:                {meaning: "the topic does not exist; `GET help` below the context path lists all topics", status: 404, retryable: false},
 	CodeIdempotencyConflict:              {meaning: "the idempotency key was used for a different request; use a new key", status: 409, retryable: false},
-	CodeGroupCardinalityExceeded:         {meaning: "the query has more groups than `CYODA_STATS_GROUP_MAX`; narrow the condition or group by fewer fields", status: 422, retryable: false},
-	CodeIncompatibleType:                 {meaning: "a value has none of the types of its field; `properties` names the field and its types", status: 400, retryable: false},
 	CodeIncidentNotFound:                 {meaning: "there is no open incident of this id, or it belongs to another tenant; it was retried, cancelled, or its work has moved on", status: 404, retryable: false},
+	CodeIncompatibleType:                 {meaning: "a value has none of the types of its field; `properties` names the field and its types", status: 400, retryable: false},
 	CodeInvalidAggregationField:          {meaning: "an aggregation needs the path of a single value, such as `$.amount`", status: 400, retryable: false},
 	CodeInvalidAggregationOp:             {meaning: "the aggregation is unknown; use `sum`, `avg`, `min`, `max` or `stdev`", status: 400, retryable: false},
 	CodeInvalidChangeLevel:               {meaning: "the change level is unknown; `properties.validValues` lists the valid ones", status: 400, retryable: false},
 	CodeInvalidCondition:                 {meaning: "the condition cannot be evaluated, for instance because a pattern is invalid or too large", status: 400, retryable: false},
 	CodeInvalidFieldPath:                 {meaning: "a condition or sort key names a field that the model does not have; check the path", status: 400, retryable: false},
-	CodeInvalidUniqueKey:                 {meaning: "a unique key is only partly given, or one of its values is not a scalar; the message names the fields", status: 422, retryable: false},
-	CodeInvalidUniqueKeyDefinition:       {meaning: "the definition of a unique key is invalid; its fields must be scalars outside of lists", status: 422, retryable: false},
 	CodeInvalidGroupByPath:               {meaning: "`groupBy` accepts `state` and paths of single values", status: 400, retryable: false},
 	CodeInvalidLimit:                     {meaning: "the limit of grouped statistics must be between 1 and `CYODA_STATS_GROUP_MAX`", status: 400, retryable: false},
+	CodeInvalidUniqueKey:                 {meaning: "a unique key is only partly given, or one of its values is not a scalar; the message names the fields", status: 422, retryable: false},
+	CodeInvalidUniqueKeyDefinition:       {meaning: "the definition of a unique key is invalid; its fields must be scalars outside of lists", status: 422, retryable: false},
 	CodeKeypairNotFound:                  {meaning: "the key pair does not exist or belongs to another tenant, or no key pair signs for the audience", status: 404, retryable: false},
 	CodeKeyOwnedByDifferentTenant:        {meaning: "another tenant has a trusted key with this id; choose another id", status: 409, retryable: false},
-	CodeMachineNotFound:                  {meaning: "the state machine does not exist in this namespace, or belongs to another tenant; apply its bundle first", status: 404, retryable: false},
 	CodeM2mClientNotFound:                {meaning: "the client does not exist or belongs to another tenant", status: 404, retryable: false},
+	CodeMachineNotFound:                  {meaning: "the state machine does not exist in this namespace, or belongs to another tenant; apply its bundle first", status: 404, retryable: false},
 	CodeMalformedRequest:                 {meaning: "the query of grouped statistics cannot be read; the message names the place", status: 400, retryable: false},
 	CodeManagerNotFound:                  {meaning: "no manager has that file in this namespace, or it belongs to another tenant; list the managers", status: 404, retryable: false},
 	CodeMissingGroupBy:                   {meaning: "grouped statistics need `groupBy`", status: 400, retryable: false},
@@ -252,9 +252,9 @@ var codes = map[Code]codeInfo{
 	CodeModelHasEntities:                 {meaning: "the model has entities; delete them first, or use another version", status: 409, retryable: false},
 	CodeModelNotFound:                    {meaning: "the model does not exist in this version; import it first", status: 404, retryable: false},
 	CodeModelNotLocked:                   {meaning: "the model is not locked; lock it before creating entities", status: 409, retryable: false},
-	CodeNoComputeMemberForTag:            {meaning: "no member with all required tags is connected; start one, then retry", status: 503, retryable: true},
 	CodeNotFound:                         {meaning: "the resource does not exist", status: 404, retryable: false},
 	CodeNotImplemented:                   {meaning: "this server does not support the operation", status: 501, retryable: false},
+	CodeNoComputeMemberForTag:            {meaning: "no member with all required tags is connected; start one, then retry", status: 503, retryable: true},
 	CodeOIDCInvalidTenant:                {meaning: "OpenID Connect requires a tenant whose id is a UUID", status: 400, retryable: false},
 	CodeOIDCProviderDuplicate:            {meaning: "the tenant already has a provider with this `wellKnownConfigUri`; `properties.id` names it", status: 409, retryable: false},
 	CodeOIDCProviderInactive:             {meaning: "the provider is invalidated; reactivate it before changing it", status: 409, retryable: false},
@@ -263,6 +263,11 @@ var codes = map[Code]codeInfo{
 	CodeOutcomeUnknown:                   {meaning: "the commit may or may not have happened; read before you repeat the request", status: 503, retryable: false},
 	CodePolymorphicSlot:                  {meaning: "a value is an object, a list or a scalar where the model has another of these; no change level permits that", status: 400, retryable: false},
 	CodePreconditionRequired:             {meaning: "a patch requires `If-Match` with the transaction it is based on, or `*`", status: 428, retryable: false},
+	CodeRunDefinitionDisabled:            {meaning: "the definition, or this version of it, is disabled; enable it first", status: 409, retryable: false},
+	CodeRunDefinitionNotFound:            {meaning: "the definition does not exist in this namespace, not in this version, is of another kind than the start asks for, or belongs to another tenant; create it first", status: 404, retryable: false},
+	CodeRunExists:                        {meaning: "another run has the `runId`; choose another, or leave it out", status: 409, retryable: false},
+	CodeRunFinished:                      {meaning: "the run has ended, with the status in `properties.status`; nothing changes it any more", status: 409, retryable: false},
+	CodeRunNotFound:                      {meaning: "there is no such run, or it belongs to another tenant", status: 404, retryable: false},
 	CodeScanBudgetExhausted:              {meaning: "the search would test a pattern on more than `CYODA_SQLITE_SEARCH_SCAN_LIMIT` entities; add a condition that narrows it", status: 400, retryable: false},
 	CodeScheduleFunctionInvalidResult:    {meaning: "the schedule function of a member returned an invalid schedule; fix the member", status: 500, retryable: false},
 	CodeSearchJobAlreadyTerminal:         {meaning: "the background search has ended; `properties.currentStatus` has its status", status: 400, retryable: false},
@@ -271,11 +276,6 @@ var codes = map[Code]codeInfo{
 	CodeSearchTimeout:                    {meaning: "the search took longer than `INTERLOCK_SEARCH_TIMEOUT`; narrow the condition, declare an index, or submit a background search", status: 503, retryable: true},
 	CodeServerError:                      {meaning: "internal error; the log has the cause under the ticket in the message", status: 500, retryable: false},
 	CodeSignalNotAwaited:                 {meaning: "a saga takes only the signal that it waits for; `properties.awaited` names it", status: 400, retryable: false},
-	CodeRunDefinitionDisabled:            {meaning: "the definition, or this version of it, is disabled; enable it first", status: 409, retryable: false},
-	CodeRunExists:                        {meaning: "another run has the `runId`; choose another, or leave it out", status: 409, retryable: false},
-	CodeRunFinished:                      {meaning: "the run has ended, with the status in `properties.status`; nothing changes it any more", status: 409, retryable: false},
-	CodeRunNotFound:                      {meaning: "there is no such run, or it belongs to another tenant", status: 404, retryable: false},
-	CodeRunDefinitionNotFound:            {meaning: "the definition does not exist in this namespace, not in this version, is of another kind than the start asks for, or belongs to another tenant; create it first", status: 404, retryable: false},
 	CodeStorageDamaged:                   {meaning: "the requested data is on a damaged page of the database; the operator must restore a backup, see the log", status: 500, retryable: false},
 	CodeStorageUnavailable:               {meaning: "the storage is unavailable; retry later, and see the log", status: 503, retryable: true},
 	CodeTaskLeaseLost:                    {meaning: "the worker no longer has the task: its lease has ended, and the task goes to another worker; stop working on it", status: 409, retryable: false},
@@ -284,8 +284,8 @@ var codes = map[Code]codeInfo{
 	CodeTooManyRequests:                  {meaning: "too many requests are in flight or waiting, or their bytes, or those of answers that are not read, exceed `INTERLOCK_RECEIVING_BYTES`; read answers before sending more", status: 429, retryable: true},
 	CodeTopicNotFound:                    {meaning: "the topic does not exist in this namespace, or belongs to another tenant; publish an event to it first", status: 404, retryable: false},
 	CodeTransactionExpired:               {meaning: "the transaction token has expired", status: 410, retryable: false},
-	CodeTransactionNotFound:              {meaning: "the transaction has already ended", status: 404, retryable: false},
 	CodeTransactionNodeUnavailable:       {meaning: "the node that began the transaction is gone or cannot be reached; nothing of the transaction was written unless it was committed before, repeat it as a whole", status: 503, retryable: true},
+	CodeTransactionNotFound:              {meaning: "the transaction has already ended", status: 404, retryable: false},
 	CodeTransactionTooLarge:              {meaning: "the transaction reads or writes too much; split it", status: 413, retryable: false},
 	CodeTransitionNotFound:               {meaning: "the current state has no manual transition of this name; `properties.availableTransitions` lists those it has", status: 404, retryable: false},
 	CodeTrustedKeyCapReached:             {meaning: "the tenant has reached `CYODA_IAM_TRUSTED_KEY_MAX_PER_TENANT` trusted keys; delete one", status: 400, retryable: false},
@@ -299,6 +299,6 @@ var codes = map[Code]codeInfo{
 	CodeValidationFailed:                 {meaning: "a definition is invalid; the message names the place, and `properties.findings`, where it is there, everything that was found", status: 400, retryable: false},
 	CodeWorkerNotFound:                   {meaning: "the worker is not registered in this namespace, or belongs to another tenant; register it again, as after a restart of the service", status: 404, retryable: false},
 	CodeWorkflowFailed:                   {meaning: "a processor, a criterion or an engine limit failed the transition, which was not made. With `properties.committedTransactionId`, a processor with COMMIT_BEFORE_DISPATCH had committed what came before it: the entity `properties.entityId` is stored", status: 400, retryable: false},
-	CodeWorkflowSchemaVersionUnsupported: {meaning: "the profile `cyoda-0.8` accepts the schema versions 1.1 to 1.3 only", status: 400, retryable: false},
 	CodeWorkflowNotFound:                 {meaning: "the model has no imported workflow", status: 404, retryable: false},
+	CodeWorkflowSchemaVersionUnsupported: {meaning: "the profile `cyoda-0.8` accepts the schema versions 1.1 to 1.3 only", status: 400, retryable: false},
 }

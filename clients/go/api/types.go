@@ -3791,7 +3791,8 @@ type TaskGetResponse struct {
 
 // TaskTouchRequest: the data of an event of this type.
 type TaskTouchRequest struct {
-	// From now, in milliseconds, at most 300000; 30000, if absent.
+	// From now, in milliseconds, at most 300000. If absent, 30000; a lease is then not extended
+	// beyond the time that the delivery may take.
 	ExtendMs *int64 `json:"extendMs,omitempty"`
 	// How far the task is, at most 4 KiB.
 	Progress JSON   `json:"progress,omitempty"`

@@ -21,28 +21,30 @@ crate::error::codes! {
     Conflict = "CONFLICT", 409, true, "another transaction committed first; read again, then write again";
     /// The system that the connector stands for cannot be reached; retry later.
     ConnectorUnavailable = "CONNECTOR_UNAVAILABLE", 503, true, "the system that the connector stands for cannot be reached; retry later";
-    /// Two aggregations have the same name; rename one with `as`.
-    DuplicateAggregationAlias = "DUPLICATE_AGGREGATION_ALIAS", 400, false, "two aggregations have the same name; rename one with `as`";
-    /// `groupBy` names a path twice; remove one.
-    DuplicateGroupBy = "DUPLICATE_GROUP_BY", 400, false, "`groupBy` names a path twice; remove one";
     /// The node that the member is connected to has not taken the call over within `CYODA_DISPATCH_FORWARD_TIMEOUT`; nothing was written, retry.
     DispatchForwardFailed = "DISPATCH_FORWARD_FAILED", 503, true, "the node that the member is connected to has not taken the call over within `CYODA_DISPATCH_FORWARD_TIMEOUT`; nothing was written, retry";
     /// A member did not answer in time; reserved, see `WORKFLOW_FAILED`.
     DispatchTimeout = "DISPATCH_TIMEOUT", 503, true, "a member did not answer in time; reserved, see `WORKFLOW_FAILED`";
+    /// Two aggregations have the same name; rename one with `as`.
+    DuplicateAggregationAlias = "DUPLICATE_AGGREGATION_ALIAS", 400, false, "two aggregations have the same name; rename one with `as`";
+    /// `groupBy` names a path twice; remove one.
+    DuplicateGroupBy = "DUPLICATE_GROUP_BY", 400, false, "`groupBy` names a path twice; remove one";
     /// `If-Match` names another version than the current one; read again, then write again.
     EntityModified = "ENTITY_MODIFIED", 412, false, "`If-Match` names another version than the current one; read again, then write again";
     /// The entity does not exist, did not exist at that time, or belongs to another tenant.
     EntityNotFound = "ENTITY_NOT_FOUND", 404, false, "the entity does not exist, did not exist at that time, or belongs to another tenant";
-    /// The feature is disabled; the message names the setting that enables it.
-    FeatureDisabled = "FEATURE_DISABLED", 404, false, "the feature is disabled; the message names the setting that enables it";
     /// Evaluating the condition on one entity takes too much work; test fewer or shorter fields.
     EvaluationLimit = "EVALUATION_LIMIT", 400, false, "evaluating the condition on one entity takes too much work; test fewer or shorter fields";
+    /// The feature is disabled; the message names the setting that enables it.
+    FeatureDisabled = "FEATURE_DISABLED", 404, false, "the feature is disabled; the message names the setting that enables it";
     /// No file is at that path in this namespace, or it belongs to another tenant; list the files.
     FileNotFound = "FILE_NOT_FOUND", 404, false, "no file is at that path in this namespace, or it belongs to another tenant; list the files";
     /// The state in `properties.state` is final; no event leads out of it.
     FinalState = "FINAL_STATE", 409, false, "the state in `properties.state` is final; no event leads out of it";
     /// The caller lacks the required role, or the transaction belongs to another tenant.
     Forbidden = "FORBIDDEN", 403, false, "the caller lacks the required role, or the transaction belongs to another tenant";
+    /// The query has more groups than `CYODA_STATS_GROUP_MAX`; narrow the condition or group by fewer fields.
+    GroupCardinalityExceeded = "GROUP_CARDINALITY_EXCEEDED", 422, false, "the query has more groups than `CYODA_STATS_GROUP_MAX`; narrow the condition or group by fewer fields";
     /// The guard of the transition cannot be evaluated, for instance because `data` lacks a member it reads; the message names it, and nothing was written.
     GuardError = "GUARD_ERROR", 400, false, "the guard of the transition cannot be evaluated, for instance because `data` lacks a member it reads; the message names it, and nothing was written";
     /// The guard of the transition does not hold for `data`; nothing was written.
@@ -51,12 +53,10 @@ crate::error::codes! {
     HelpTopicNotFound = "HELP_TOPIC_NOT_FOUND", 404, false, "the topic does not exist; `GET help` below the context path lists all topics";
     /// The idempotency key was used for a different request; use a new key.
     IdempotencyConflict = "IDEMPOTENCY_CONFLICT", 409, false, "the idempotency key was used for a different request; use a new key";
-    /// The query has more groups than `CYODA_STATS_GROUP_MAX`; narrow the condition or group by fewer fields.
-    GroupCardinalityExceeded = "GROUP_CARDINALITY_EXCEEDED", 422, false, "the query has more groups than `CYODA_STATS_GROUP_MAX`; narrow the condition or group by fewer fields";
-    /// A value has none of the types of its field; `properties` names the field and its types.
-    IncompatibleType = "INCOMPATIBLE_TYPE", 400, false, "a value has none of the types of its field; `properties` names the field and its types";
     /// There is no open incident of this id, or it belongs to another tenant; it was retried, cancelled, or its work has moved on.
     IncidentNotFound = "INCIDENT_NOT_FOUND", 404, false, "there is no open incident of this id, or it belongs to another tenant; it was retried, cancelled, or its work has moved on";
+    /// A value has none of the types of its field; `properties` names the field and its types.
+    IncompatibleType = "INCOMPATIBLE_TYPE", 400, false, "a value has none of the types of its field; `properties` names the field and its types";
     /// An aggregation needs the path of a single value, such as `$.amount`.
     InvalidAggregationField = "INVALID_AGGREGATION_FIELD", 400, false, "an aggregation needs the path of a single value, such as `$.amount`";
     /// The aggregation is unknown; use `sum`, `avg`, `min`, `max` or `stdev`.
@@ -67,22 +67,22 @@ crate::error::codes! {
     InvalidCondition = "INVALID_CONDITION", 400, false, "the condition cannot be evaluated, for instance because a pattern is invalid or too large";
     /// A condition or sort key names a field that the model does not have; check the path.
     InvalidFieldPath = "INVALID_FIELD_PATH", 400, false, "a condition or sort key names a field that the model does not have; check the path";
-    /// A unique key is only partly given, or one of its values is not a scalar; the message names the fields.
-    InvalidUniqueKey = "INVALID_UNIQUE_KEY", 422, false, "a unique key is only partly given, or one of its values is not a scalar; the message names the fields";
-    /// The definition of a unique key is invalid; its fields must be scalars outside of lists.
-    InvalidUniqueKeyDefinition = "INVALID_UNIQUE_KEY_DEFINITION", 422, false, "the definition of a unique key is invalid; its fields must be scalars outside of lists";
     /// `groupBy` accepts `state` and paths of single values.
     InvalidGroupByPath = "INVALID_GROUP_BY_PATH", 400, false, "`groupBy` accepts `state` and paths of single values";
     /// The limit of grouped statistics must be between 1 and `CYODA_STATS_GROUP_MAX`.
     InvalidLimit = "INVALID_LIMIT", 400, false, "the limit of grouped statistics must be between 1 and `CYODA_STATS_GROUP_MAX`";
+    /// A unique key is only partly given, or one of its values is not a scalar; the message names the fields.
+    InvalidUniqueKey = "INVALID_UNIQUE_KEY", 422, false, "a unique key is only partly given, or one of its values is not a scalar; the message names the fields";
+    /// The definition of a unique key is invalid; its fields must be scalars outside of lists.
+    InvalidUniqueKeyDefinition = "INVALID_UNIQUE_KEY_DEFINITION", 422, false, "the definition of a unique key is invalid; its fields must be scalars outside of lists";
     /// The key pair does not exist or belongs to another tenant, or no key pair signs for the audience.
     KeypairNotFound = "KEYPAIR_NOT_FOUND", 404, false, "the key pair does not exist or belongs to another tenant, or no key pair signs for the audience";
     /// Another tenant has a trusted key with this id; choose another id.
     KeyOwnedByDifferentTenant = "KEY_OWNED_BY_DIFFERENT_TENANT", 409, false, "another tenant has a trusted key with this id; choose another id";
-    /// The state machine does not exist in this namespace, or belongs to another tenant; apply its bundle first.
-    MachineNotFound = "MACHINE_NOT_FOUND", 404, false, "the state machine does not exist in this namespace, or belongs to another tenant; apply its bundle first";
     /// The client does not exist or belongs to another tenant.
     M2mClientNotFound = "M2M_CLIENT_NOT_FOUND", 404, false, "the client does not exist or belongs to another tenant";
+    /// The state machine does not exist in this namespace, or belongs to another tenant; apply its bundle first.
+    MachineNotFound = "MACHINE_NOT_FOUND", 404, false, "the state machine does not exist in this namespace, or belongs to another tenant; apply its bundle first";
     /// The query of grouped statistics cannot be read; the message names the place.
     MalformedRequest = "MALFORMED_REQUEST", 400, false, "the query of grouped statistics cannot be read; the message names the place";
     /// No manager has that file in this namespace, or it belongs to another tenant; list the managers.
@@ -99,12 +99,12 @@ crate::error::codes! {
     ModelNotFound = "MODEL_NOT_FOUND", 404, false, "the model does not exist in this version; import it first";
     /// The model is not locked; lock it before creating entities.
     ModelNotLocked = "MODEL_NOT_LOCKED", 409, false, "the model is not locked; lock it before creating entities";
-    /// No member with all required tags is connected; start one, then retry.
-    NoComputeMemberForTag = "NO_COMPUTE_MEMBER_FOR_TAG", 503, true, "no member with all required tags is connected; start one, then retry";
     /// The resource does not exist.
     NotFound = "NOT_FOUND", 404, false, "the resource does not exist";
     /// This server does not support the operation.
     NotImplemented = "NOT_IMPLEMENTED", 501, false, "this server does not support the operation";
+    /// No member with all required tags is connected; start one, then retry.
+    NoComputeMemberForTag = "NO_COMPUTE_MEMBER_FOR_TAG", 503, true, "no member with all required tags is connected; start one, then retry";
     /// OpenID Connect requires a tenant whose id is a UUID.
     OidcInvalidTenant = "OIDC_INVALID_TENANT", 400, false, "OpenID Connect requires a tenant whose id is a UUID";
     /// The tenant already has a provider with this `wellKnownConfigUri`; `properties.id` names it.
@@ -121,6 +121,16 @@ crate::error::codes! {
     PolymorphicSlot = "POLYMORPHIC_SLOT", 400, false, "a value is an object, a list or a scalar where the model has another of these; no change level permits that";
     /// A patch requires `If-Match` with the transaction it is based on, or `*`.
     PreconditionRequired = "PRECONDITION_REQUIRED", 428, false, "a patch requires `If-Match` with the transaction it is based on, or `*`";
+    /// The definition, or this version of it, is disabled; enable it first.
+    RunDefinitionDisabled = "RUN_DEFINITION_DISABLED", 409, false, "the definition, or this version of it, is disabled; enable it first";
+    /// The definition does not exist in this namespace, not in this version, is of another kind than the start asks for, or belongs to another tenant; create it first.
+    RunDefinitionNotFound = "RUN_DEFINITION_NOT_FOUND", 404, false, "the definition does not exist in this namespace, not in this version, is of another kind than the start asks for, or belongs to another tenant; create it first";
+    /// Another run has the `runId`; choose another, or leave it out.
+    RunExists = "RUN_EXISTS", 409, false, "another run has the `runId`; choose another, or leave it out";
+    /// The run has ended, with the status in `properties.status`; nothing changes it any more.
+    RunFinished = "RUN_FINISHED", 409, false, "the run has ended, with the status in `properties.status`; nothing changes it any more";
+    /// There is no such run, or it belongs to another tenant.
+    RunNotFound = "RUN_NOT_FOUND", 404, false, "there is no such run, or it belongs to another tenant";
     /// The search would test a pattern on more than `CYODA_SQLITE_SEARCH_SCAN_LIMIT` entities; add a condition that narrows it.
     ScanBudgetExhausted = "SCAN_BUDGET_EXHAUSTED", 400, false, "the search would test a pattern on more than `CYODA_SQLITE_SEARCH_SCAN_LIMIT` entities; add a condition that narrows it";
     /// The schedule function of a member returned an invalid schedule; fix the member.
@@ -137,16 +147,6 @@ crate::error::codes! {
     ServerError = "SERVER_ERROR", 500, false, "internal error; the log has the cause under the ticket in the message";
     /// A saga takes only the signal that it waits for; `properties.awaited` names it.
     SignalNotAwaited = "SIGNAL_NOT_AWAITED", 400, false, "a saga takes only the signal that it waits for; `properties.awaited` names it";
-    /// The definition, or this version of it, is disabled; enable it first.
-    RunDefinitionDisabled = "RUN_DEFINITION_DISABLED", 409, false, "the definition, or this version of it, is disabled; enable it first";
-    /// Another run has the `runId`; choose another, or leave it out.
-    RunExists = "RUN_EXISTS", 409, false, "another run has the `runId`; choose another, or leave it out";
-    /// The run has ended, with the status in `properties.status`; nothing changes it any more.
-    RunFinished = "RUN_FINISHED", 409, false, "the run has ended, with the status in `properties.status`; nothing changes it any more";
-    /// There is no such run, or it belongs to another tenant.
-    RunNotFound = "RUN_NOT_FOUND", 404, false, "there is no such run, or it belongs to another tenant";
-    /// The definition does not exist in this namespace, not in this version, is of another kind than the start asks for, or belongs to another tenant; create it first.
-    RunDefinitionNotFound = "RUN_DEFINITION_NOT_FOUND", 404, false, "the definition does not exist in this namespace, not in this version, is of another kind than the start asks for, or belongs to another tenant; create it first";
     /// The requested data is on a damaged page of the database; the operator must restore a backup, see the log.
     StorageDamaged = "STORAGE_DAMAGED", 500, false, "the requested data is on a damaged page of the database; the operator must restore a backup, see the log";
     /// The storage is unavailable; retry later, and see the log.
@@ -163,10 +163,10 @@ crate::error::codes! {
     TopicNotFound = "TOPIC_NOT_FOUND", 404, false, "the topic does not exist in this namespace, or belongs to another tenant; publish an event to it first";
     /// The transaction token has expired.
     TransactionExpired = "TRANSACTION_EXPIRED", 410, false, "the transaction token has expired";
-    /// The transaction has already ended.
-    TransactionNotFound = "TRANSACTION_NOT_FOUND", 404, false, "the transaction has already ended";
     /// The node that began the transaction is gone or cannot be reached; nothing of the transaction was written unless it was committed before, repeat it as a whole.
     TransactionNodeUnavailable = "TRANSACTION_NODE_UNAVAILABLE", 503, true, "the node that began the transaction is gone or cannot be reached; nothing of the transaction was written unless it was committed before, repeat it as a whole";
+    /// The transaction has already ended.
+    TransactionNotFound = "TRANSACTION_NOT_FOUND", 404, false, "the transaction has already ended";
     /// The transaction reads or writes too much; split it.
     TransactionTooLarge = "TRANSACTION_TOO_LARGE", 413, false, "the transaction reads or writes too much; split it";
     /// The current state has no manual transition of this name; `properties.availableTransitions` lists those it has.
@@ -193,10 +193,10 @@ crate::error::codes! {
     WorkerNotFound = "WORKER_NOT_FOUND", 404, false, "the worker is not registered in this namespace, or belongs to another tenant; register it again, as after a restart of the service";
     /// A processor, a criterion or an engine limit failed the transition, which was not made. With `properties.committedTransactionId`, a processor with COMMIT_BEFORE_DISPATCH had committed what came before it: the entity `properties.entityId` is stored.
     WorkflowFailed = "WORKFLOW_FAILED", 400, false, "a processor, a criterion or an engine limit failed the transition, which was not made. With `properties.committedTransactionId`, a processor with COMMIT_BEFORE_DISPATCH had committed what came before it: the entity `properties.entityId` is stored";
-    /// The profile `cyoda-0.8` accepts the schema versions 1.1 to 1.3 only.
-    WorkflowSchemaVersionUnsupported = "WORKFLOW_SCHEMA_VERSION_UNSUPPORTED", 400, false, "the profile `cyoda-0.8` accepts the schema versions 1.1 to 1.3 only";
     /// The model has no imported workflow.
     WorkflowNotFound = "WORKFLOW_NOT_FOUND", 404, false, "the model has no imported workflow";
+    /// The profile `cyoda-0.8` accepts the schema versions 1.1 to 1.3 only.
+    WorkflowSchemaVersionUnsupported = "WORKFLOW_SCHEMA_VERSION_UNSUPPORTED", 400, false, "the profile `cyoda-0.8` accepts the schema versions 1.1 to 1.3 only";
     /// The program did not read a streamed answer for too long while others waited for the stream; read it faster, or collect it first.
     AnswerNotRead = "ANSWER_NOT_READ", 0, false, "the program did not read a streamed answer for too long while others waited for the stream; read it faster, or collect it first";
     /// The client or the member was closed; make another one.

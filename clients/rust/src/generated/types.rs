@@ -9996,7 +9996,8 @@ pub struct TaskGetResponse {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct TaskTouchRequest {
-    /// From now, in milliseconds, at most 300000; 30000, if absent.
+    /// From now, in milliseconds, at most 300000. If absent, 30000; a lease is then not extended
+    /// beyond the time that the delivery may take.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extend_ms: Option<i64>,
     /// How far the task is, at most 4 KiB.
@@ -10020,7 +10021,8 @@ impl TaskTouchRequest {
     }
 
     /// Sets `extendMs`:
-    /// From now, in milliseconds, at most 300000; 30000, if absent.
+    /// From now, in milliseconds, at most 300000. If absent, 30000; a lease is then not extended
+    /// beyond the time that the delivery may take.
     #[must_use]
     pub fn extend_ms(mut self, extend_ms: i64) -> Self {
         self.extend_ms = Some(extend_ms);

@@ -3690,7 +3690,10 @@ export interface TaskTaken {
 }
 
 export interface TaskTouchRequest {
-  /** From now, in milliseconds, at most 300000; 30000, if absent. */
+  /**
+   * From now, in milliseconds, at most 300000. If absent, 30000; a lease is then not extended
+   * beyond the time that the delivery may take.
+   */
   extendMs?: number | null;
   /** Anything, conventionally the id of the event. */
   id?: string;

@@ -4238,7 +4238,9 @@ class TaskTouchRequest(TypedDict):
     """The members of `TaskTouchRequest`."""
 
     extendMs: NotRequired[int | None]
-    """From now, in milliseconds, at most 300000; 30000, if absent."""
+    """From now, in milliseconds, at most 300000. If absent, 30000; a lease is then not extended
+    beyond the time that the delivery may take.
+    """
     id: NotRequired[str]
     """Anything, conventionally the id of the event."""
     progress: NotRequired[Any]

@@ -9,7 +9,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * The payload of this request.
  *
- * @param extendMs From now, in milliseconds, at most 300000; 30000, if absent.
+ * @param extendMs From now, in milliseconds, at most 300000. If absent, 30000; a lease is then not extended
+ * beyond the time that the delivery may take.
  * @param progress How far the task is, at most 4 KiB.
  * @param workerId The worker that has the task; if given, another one must not have it.
  */
@@ -49,7 +50,10 @@ public record TaskTouchRequest(
 
         private Builder() {}
 
-        /** From now, in milliseconds, at most 300000; 30000, if absent. */
+        /**
+         * From now, in milliseconds, at most 300000. If absent, 30000; a lease is then not extended
+         * beyond the time that the delivery may take.
+         */
         public Builder extendMs(long extendMs) {
             this.extendMs = extendMs;
             return this;
