@@ -254,6 +254,23 @@ fn tenants(config: &Config, tasks: &TaskTracker, stop: &CancellationToken) -> Te
     tenants
 }
 
+/// Loads clients, keys and providers, and begins what keeps them up to date.
+async fn keep_identities(
+    config: &Config,
+    storage: &Storage,
+    tasks: &TaskTracker,
+    stop: &CancellationToken,
+) -> Result<(), Error> {
+    let Some(tokens) = config.authenticator.tokens() else {
+        return Ok(());
+    };
+    operation::recall(storage, tokens).await?;
+    tasks.spawn(tokens.federation().clone().keep(stop.clone()));
+    let (tokens, stop) = (tokens.clone(), stop.clone());
+    tasks.spawn(operation::follow_identities(storage.clone(), tokens, stop));
+    Ok(())
+}
+
 /// Serves until the process is asked to stop, and then stops the committer.
 async fn serve(
     config: Config,
@@ -264,12 +281,7 @@ async fn serve(
     asked_to_stop: CancellationToken,
 ) -> Result<(), Error> {
     let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
-    if let Some(tokens) = config.authenticator.tokens() {
-        operation::recall(&storage, tokens).await?;
-        tasks.spawn(tokens.federation().clone().keep(stop.clone()));
-        let (tokens, stop) = (tokens.clone(), stop.clone());
-        tasks.spawn(operation::follow_identities(storage.clone(), tokens, stop));
-    }
+    keep_identities(&config, &storage, &tasks, &stop).await?;
     let connections_open = connections::Registry::new(caps(&config));
     let listeners = Listeners::bind(&config.listen, tls.as_ref(), &connections_open).await?;
     enter(&config, &storage, &listeners).await?;

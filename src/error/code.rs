@@ -58,7 +58,7 @@ codes! {
     Cancelled = "CANCELLED", 499, Never,
         "the caller cancelled the request; nothing was written";
     ComputeMemberDisconnected = "COMPUTE_MEMBER_DISCONNECTED", 503, Later,
-        "the member's stream ended during a call, and the transition was not made: retry. With `properties.committedTransactionId`, what came before a processor with COMMIT_BEFORE_DISPATCH is stored";
+        "the member's stream ended during a call, and the transition was not made: retry. With `properties.committedTransactionId`, what came before a processor with `COMMIT_BEFORE_DISPATCH` is stored";
     ConditionTypeMismatch = "CONDITION_TYPE_MISMATCH", 400, Never,
         "an operand is not a valid value of any type the field has; check the model";
     Conflict = "CONFLICT", 409, Later,
@@ -150,7 +150,7 @@ codes! {
     NoComputeMemberForTag = "NO_COMPUTE_MEMBER_FOR_TAG", 503, Later,
         "no member with all required tags is connected; start one, then retry";
     OidcInvalidTenant = "OIDC_INVALID_TENANT", 400, Never,
-        "OpenID Connect requires a tenant whose id is a UUID";
+        "identity providers require a tenant whose id is a UUID";
     OidcProviderDuplicate = "OIDC_PROVIDER_DUPLICATE", 409, Never,
         "the tenant already has a provider with this `wellKnownConfigUri`; `properties.id` names it";
     OidcProviderInactive = "OIDC_PROVIDER_INACTIVE", 409, Never,
@@ -236,7 +236,7 @@ codes! {
     WorkerNotFound = "WORKER_NOT_FOUND", 404, Never,
         "the worker is not registered in this namespace, or belongs to another tenant; register it again, as after a restart of the service";
     WorkflowFailed = "WORKFLOW_FAILED", 400, Never,
-        "a processor, a criterion or an engine limit failed the transition, which was not made. With `properties.committedTransactionId`, a processor with COMMIT_BEFORE_DISPATCH had committed what came before it: the entity `properties.entityId` is stored";
+        "a processor, a criterion or an engine limit failed the transition, which was not made. With `properties.committedTransactionId`, a processor with `COMMIT_BEFORE_DISPATCH` had committed what came before it: the entity `properties.entityId` is stored";
     WorkflowNotFound = "WORKFLOW_NOT_FOUND", 404, Never,
         "the model has no imported workflow";
     WorkflowSchemaVersionUnsupported = "WORKFLOW_SCHEMA_VERSION_UNSUPPORTED", 400, Never,

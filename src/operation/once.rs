@@ -8,7 +8,7 @@
 //!
 //! * A run that commits in segments stores what is known then with its first commit: its
 //!   transaction and the entities so far. That is provisional: no repeat receives it while the rest
-//!   is in work, here or at another process. The last commit stores what is answered in the end; a
+//!   is in flight, here or at another process. The last commit stores what is answered in the end; a
 //!   rest that is resumed after a crash leaves what was known; one that fails frees the key.
 //! * A collection in windows has one outcome per window. A repeat resumes with the first
 //!   window that was not done, so one that failed in its middle can be completed.
@@ -41,8 +41,8 @@ use crate::storage::{Once, Print, Remembered, StoredOutcome};
 /// How many characters a key has at most.
 const KEY_CHARS_MAX: usize = 255;
 
-/// How long a repeat waits for the rest of a request that another process has in work, or that is
-/// resumed after a crash, and how often it looks.
+/// How long a repeat waits for the rest of a request that is in flight at another process, or that
+/// is resumed after a crash, and how often it looks.
 const PATIENCE: Duration = Duration::from_secs(10);
 const LOOK_PAUSE: Duration = Duration::from_millis(100);
 
@@ -182,8 +182,8 @@ pub(super) async fn met(cx: &Context, failure: Failure) -> Result<Answer, Failur
     }
 }
 
-/// The outcomes for a key, none of which is provisional: what another process has in work, or this
-/// one since a crash, is waited for.
+/// The outcomes for a key, none of which is provisional: what is in flight at another process, or at
+/// this one since a crash, is waited for.
 async fn ended(
     cx: &Context,
     route: Option<&Route>,
@@ -200,7 +200,7 @@ async fn ended(
             return Ok(done);
         }
         if Instant::now() >= until {
-            return Err(in_work(key));
+            return Err(still_in_flight(key));
         }
         let pause = cx.cancel().run_until_cancelled(sleep(LOOK_PAUSE)).await;
         pause.ok_or_else(Failure::cancelled)?;
@@ -276,12 +276,12 @@ fn conflict(key: &str) -> Failure {
     )
 }
 
-fn in_work(key: &str) -> Failure {
+fn still_in_flight(key: &str) -> Failure {
     Failure::new(
         Code::Conflict,
         format!(
             "the first request with the idempotency key `{key}` has committed a part and is still \
-             in work; repeat it later to receive its answer"
+             in flight; repeat it later to receive its answer"
         ),
     )
 }

@@ -65,7 +65,7 @@ impl Promise {
         }
     }
 
-    /// What is stored with a part: that the rest is in work.
+    /// What is stored with a part: that the rest is in flight.
     pub(super) fn provisional(&self, entry: TransactionId) -> StoredOutcome {
         let mut answer = String::from(PROVISIONAL);
         answer.push_str(&(self.so_far)(entry, &self.entities));

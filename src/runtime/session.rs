@@ -73,7 +73,7 @@ struct Owner {
 enum Progress {
     Nothing,
     /// A part: a task resumes the rest, if this session does not.
-    Part(Unfinished),
+    Part(Box<Unfinished>),
 }
 
 /// The unit is that of another session.
@@ -226,7 +226,7 @@ impl Session {
         let Some(owner) = self.owner() else {
             return Ok(());
         };
-        let earlier = mem::replace(&mut owner.progress, Progress::Part(unfinished));
+        let earlier = mem::replace(&mut owner.progress, Progress::Part(Box::new(unfinished)));
         if let Progress::Part(mut earlier) = earlier {
             earlier.task = None;
         }

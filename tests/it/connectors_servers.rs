@@ -134,8 +134,8 @@ async fn are_secured(driver: &str, port: u16, own: &str, query: &str) {
     let (caller, strange) = (Caller::new(), Identity::new());
     let query = json!({"operation": "SELECT", "query": query});
     let call = async |tls: &str, authority: Option<&str>| {
-        let called = database(driver, port, tls, authority);
-        caller.call(&called, query.clone()).await
+        let connector = database(driver, port, tls, authority);
+        caller.call(&connector, query.clone()).await
     };
     for (tls, authority, expected) in [
         ("none", None, false),

@@ -840,7 +840,9 @@ async fn workers_that_wait_leave_places_to_others_and_report_without_one() {
     .await;
     let started = json!({"definition": "one-step", "waitMs": 30_000}).to_string();
     let rest = server.rest();
-    let starting = tokio::spawn(async move { rest.post("/api/runs", started).await });
+    let starting = tokio::spawn(async move {
+        while rest.post("/api/runs", started.clone()).await.status == 429 {}
+    });
     until("no place is left", async || {
         let refused = connection.call("RunsGetRequest", json!({})).await;
         refused["success"] == false && code(&refused) == "TENANT_LIMIT_EXCEEDED"

@@ -16,7 +16,7 @@ const (
 	CodeBundleNotFound Code = "BUNDLE_NOT_FOUND"
 	// CodeCancelled means: the caller cancelled the request; nothing was written.
 	CodeCancelled Code = "CANCELLED"
-	// CodeComputeMemberDisconnected means: the member's stream ended during a call, and the transition was not made: retry. With `properties.committedTransactionId`, what came before a processor with COMMIT_BEFORE_DISPATCH is stored.
+	// CodeComputeMemberDisconnected means: the member's stream ended during a call, and the transition was not made: retry. With `properties.committedTransactionId`, what came before a processor with `COMMIT_BEFORE_DISPATCH` is stored.
 	CodeComputeMemberDisconnected Code = "COMPUTE_MEMBER_DISCONNECTED"
 	// CodeConditionTypeMismatch means: an operand is not a valid value of any type the field has; check the model.
 	CodeConditionTypeMismatch Code = "CONDITION_TYPE_MISMATCH"
@@ -108,7 +108,7 @@ const (
 	CodeNotImplemented Code = "NOT_IMPLEMENTED"
 	// CodeNoComputeMemberForTag means: no member with all required tags is connected; start one, then retry.
 	CodeNoComputeMemberForTag Code = "NO_COMPUTE_MEMBER_FOR_TAG"
-	// CodeOIDCInvalidTenant means: OpenID Connect requires a tenant whose id is a UUID.
+	// CodeOIDCInvalidTenant means: identity providers require a tenant whose id is a UUID.
 	CodeOIDCInvalidTenant Code = "OIDC_INVALID_TENANT"
 	// CodeOIDCProviderDuplicate means: the tenant already has a provider with this `wellKnownConfigUri`; `properties.id` names it.
 	CodeOIDCProviderDuplicate Code = "OIDC_PROVIDER_DUPLICATE"
@@ -194,7 +194,7 @@ const (
 	CodeValidationFailed Code = "VALIDATION_FAILED"
 	// CodeWorkerNotFound means: the worker is not registered in this namespace, or belongs to another tenant; register it again, as after a restart of the service.
 	CodeWorkerNotFound Code = "WORKER_NOT_FOUND"
-	// CodeWorkflowFailed means: a processor, a criterion or an engine limit failed the transition, which was not made. With `properties.committedTransactionId`, a processor with COMMIT_BEFORE_DISPATCH had committed what came before it: the entity `properties.entityId` is stored.
+	// CodeWorkflowFailed means: a processor, a criterion or an engine limit failed the transition, which was not made. With `properties.committedTransactionId`, a processor with `COMMIT_BEFORE_DISPATCH` had committed what came before it: the entity `properties.entityId` is stored.
 	CodeWorkflowFailed Code = "WORKFLOW_FAILED"
 	// CodeWorkflowNotFound means: the model has no imported workflow.
 	CodeWorkflowNotFound Code = "WORKFLOW_NOT_FOUND"
@@ -209,7 +209,7 @@ var codes = map[Code]codeInfo{
 	CodeBadRequest:                       {meaning: "the request cannot be read or does not match the model; the message names the place, correct it", status: 400, retryable: false},
 	CodeBundleNotFound:                   {meaning: "the bundle does not exist in this namespace, or belongs to another tenant; apply it first", status: 404, retryable: false},
 	CodeCancelled:                        {meaning: "the caller cancelled the request; nothing was written", status: 499, retryable: false},
-	CodeComputeMemberDisconnected:        {meaning: "the member's stream ended during a call, and the transition was not made: retry. With `properties.committedTransactionId`, what came before a processor with COMMIT_BEFORE_DISPATCH is stored", status: 503, retryable: true},
+	CodeComputeMemberDisconnected:        {meaning: "the member's stream ended during a call, and the transition was not made: retry. With `properties.committedTransactionId`, what came before a processor with `COMMIT_BEFORE_DISPATCH` is stored", status: 503, retryable: true},
 	CodeConditionTypeMismatch:            {meaning: "an operand is not a valid value of any type the field has; check the model", status: 400, retryable: false},
 	CodeConflict:                         {meaning: "another transaction committed first; read again, then write again", status: 409, retryable: true},
 	CodeConnectorUnavailable:             {meaning: "the system that the connector stands for cannot be reached; retry later", status: 503, retryable: true},
@@ -255,7 +255,7 @@ var codes = map[Code]codeInfo{
 	CodeNotFound:                         {meaning: "the resource does not exist", status: 404, retryable: false},
 	CodeNotImplemented:                   {meaning: "this server does not support the operation", status: 501, retryable: false},
 	CodeNoComputeMemberForTag:            {meaning: "no member with all required tags is connected; start one, then retry", status: 503, retryable: true},
-	CodeOIDCInvalidTenant:                {meaning: "OpenID Connect requires a tenant whose id is a UUID", status: 400, retryable: false},
+	CodeOIDCInvalidTenant:                {meaning: "identity providers require a tenant whose id is a UUID", status: 400, retryable: false},
 	CodeOIDCProviderDuplicate:            {meaning: "the tenant already has a provider with this `wellKnownConfigUri`; `properties.id` names it", status: 409, retryable: false},
 	CodeOIDCProviderInactive:             {meaning: "the provider is invalidated; reactivate it before changing it", status: 409, retryable: false},
 	CodeOIDCProviderNotFound:             {meaning: "the provider does not exist or belongs to another tenant", status: 404, retryable: false},
@@ -298,7 +298,7 @@ var codes = map[Code]codeInfo{
 	CodeUnsupportedMediaType:             {meaning: "a patch is `application/merge-patch+json` or `application/json-patch+json`", status: 415, retryable: false},
 	CodeValidationFailed:                 {meaning: "a definition is invalid; the message names the place, and `properties.findings`, where it is there, everything that was found", status: 400, retryable: false},
 	CodeWorkerNotFound:                   {meaning: "the worker is not registered in this namespace, or belongs to another tenant; register it again, as after a restart of the service", status: 404, retryable: false},
-	CodeWorkflowFailed:                   {meaning: "a processor, a criterion or an engine limit failed the transition, which was not made. With `properties.committedTransactionId`, a processor with COMMIT_BEFORE_DISPATCH had committed what came before it: the entity `properties.entityId` is stored", status: 400, retryable: false},
+	CodeWorkflowFailed:                   {meaning: "a processor, a criterion or an engine limit failed the transition, which was not made. With `properties.committedTransactionId`, a processor with `COMMIT_BEFORE_DISPATCH` had committed what came before it: the entity `properties.entityId` is stored", status: 400, retryable: false},
 	CodeWorkflowNotFound:                 {meaning: "the model has no imported workflow", status: 404, retryable: false},
 	CodeWorkflowSchemaVersionUnsupported: {meaning: "the profile `cyoda-0.8` accepts the schema versions 1.1 to 1.3 only", status: 400, retryable: false},
 }

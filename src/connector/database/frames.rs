@@ -101,18 +101,20 @@ impl Frames {
     /// How many bytes the message has after its head.
     fn rest_of_message(&mut self) -> Result<usize, Broken> {
         let invalid = || Broken::Other("the server sends what is not of its protocol".to_owned());
-        let [a, b, c, d, e] = self.head;
-        // The length of `PostgreSQL` counts its own four bytes; that of `MySQL` the first byte.
+        let [first, .., last] = self.head;
+        let four = |from: usize| [0, 1, 2, 3].map(|index| self.head[from + index]);
+        // The length of `PostgreSQL` counts its own four bytes; that of `MySQL`, of three bytes
+        // before a number, the byte after them.
         let (length, counted) = match self.protocol {
-            Protocol::Postgres => (u32::from_be_bytes([b, c, d, e]), 4),
-            Protocol::Mysql => (u32::from_le_bytes([a, b, c, 0]), 1),
+            Protocol::Postgres => (u32::from_be_bytes(four(1)), 4),
+            Protocol::Mysql => (u32::from_le_bytes(four(0)) & 0xff_ffff, 1),
         };
         let length = usize::try_from(length).map_err(|_| Broken::TooMuch)?;
         let rest = length.checked_sub(counted).ok_or_else(invalid)?;
         if rest > BYTES_MAX {
             return Err(Broken::TooMuch);
         }
-        if self.protocol == Protocol::Postgres && a == b'S' {
+        if self.protocol == Protocol::Postgres && first == b'S' {
             self.parameters += length;
             if self.parameters > PARAMETERS_MAX {
                 return Err(Broken::TooMuch);
@@ -121,10 +123,10 @@ impl Frames {
         if self.protocol == Protocol::Mysql {
             // A number of columns above 65,535. No row of a prepared statement begins so, and no
             // end of rows is as long.
-            if self.is_ready && ((e == 0xfd && length >= 4) || (e == 0xfe && length >= 9)) {
+            if self.is_ready && ((last == 0xfd && length >= 4) || (last == 0xfe && length >= 9)) {
                 return Err(invalid());
             }
-            self.is_ready |= e == 0;
+            self.is_ready |= last == 0;
         }
         Ok(rest)
     }

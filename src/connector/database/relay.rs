@@ -99,7 +99,7 @@ impl Relay {
                 Connection::Left(stream) if protocol == Protocol::Mysql => {
                     mysql(client, stream, &server, frames, &noted).await;
                 }
-                connection => {
+                connection @ (Connection::Left(_) | Connection::Right(_)) => {
                     let copied = copied(&mut client, connection, frames, &noted).await;
                     // Before the driver sees the end.
                     noted.note(copied);

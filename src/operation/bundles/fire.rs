@@ -103,12 +103,14 @@ async fn fire_entity(cx: &Context, fire: &Fire) -> Result<Output<Fired>, Failure
     let (by, runtime) = (cx.initiator(), cx.runtime());
     let model = fire.model()?;
     // A model that is not there is named first.
-    cx.definitions(&model)
-        .await
-        .map_err(|failure| match failure.code() {
-            Code::ModelNotFound => fire.without_model(),
-            _ => failure,
-        })?;
+    if let Err(failure) = cx.definitions(&model).await {
+        let is_absent = failure.code() == Code::ModelNotFound;
+        return Err(if is_absent {
+            fire.without_model()
+        } else {
+            failure
+        });
+    }
     // No action is called for an event that another one makes too late.
     let _turn = turn(cx, ("entity", fire.entity_id()?)).await?;
     let event = EntityEvent::new(Arc::clone(&fire.data));

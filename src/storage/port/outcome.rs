@@ -20,7 +20,7 @@ pub struct Remembered {
 }
 
 impl Remembered {
-    /// Whether a part of the request was committed and the rest is in work.
+    /// Whether a part of the request was committed and the rest is in flight.
     pub fn is_provisional(&self) -> bool {
         self.answer.starts_with(PROVISIONAL)
     }

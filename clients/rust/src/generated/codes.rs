@@ -13,8 +13,8 @@ crate::error::codes! {
     BundleNotFound = "BUNDLE_NOT_FOUND", 404, false, "the bundle does not exist in this namespace, or belongs to another tenant; apply it first";
     /// The caller cancelled the request; nothing was written.
     Cancelled = "CANCELLED", 499, false, "the caller cancelled the request; nothing was written";
-    /// The member's stream ended during a call, and the transition was not made: retry. With `properties.committedTransactionId`, what came before a processor with COMMIT_BEFORE_DISPATCH is stored.
-    ComputeMemberDisconnected = "COMPUTE_MEMBER_DISCONNECTED", 503, true, "the member's stream ended during a call, and the transition was not made: retry. With `properties.committedTransactionId`, what came before a processor with COMMIT_BEFORE_DISPATCH is stored";
+    /// The member's stream ended during a call, and the transition was not made: retry. With `properties.committedTransactionId`, what came before a processor with `COMMIT_BEFORE_DISPATCH` is stored.
+    ComputeMemberDisconnected = "COMPUTE_MEMBER_DISCONNECTED", 503, true, "the member's stream ended during a call, and the transition was not made: retry. With `properties.committedTransactionId`, what came before a processor with `COMMIT_BEFORE_DISPATCH` is stored";
     /// An operand is not a valid value of any type the field has; check the model.
     ConditionTypeMismatch = "CONDITION_TYPE_MISMATCH", 400, false, "an operand is not a valid value of any type the field has; check the model";
     /// Another transaction committed first; read again, then write again.
@@ -105,8 +105,8 @@ crate::error::codes! {
     NotImplemented = "NOT_IMPLEMENTED", 501, false, "this server does not support the operation";
     /// No member with all required tags is connected; start one, then retry.
     NoComputeMemberForTag = "NO_COMPUTE_MEMBER_FOR_TAG", 503, true, "no member with all required tags is connected; start one, then retry";
-    /// OpenID Connect requires a tenant whose id is a UUID.
-    OidcInvalidTenant = "OIDC_INVALID_TENANT", 400, false, "OpenID Connect requires a tenant whose id is a UUID";
+    /// Identity providers require a tenant whose id is a UUID.
+    OidcInvalidTenant = "OIDC_INVALID_TENANT", 400, false, "identity providers require a tenant whose id is a UUID";
     /// The tenant already has a provider with this `wellKnownConfigUri`; `properties.id` names it.
     OidcProviderDuplicate = "OIDC_PROVIDER_DUPLICATE", 409, false, "the tenant already has a provider with this `wellKnownConfigUri`; `properties.id` names it";
     /// The provider is invalidated; reactivate it before changing it.
@@ -191,8 +191,8 @@ crate::error::codes! {
     ValidationFailed = "VALIDATION_FAILED", 400, false, "a definition is invalid; the message names the place, and `properties.findings`, where it is there, everything that was found";
     /// The worker is not registered in this namespace, or belongs to another tenant; register it again, as after a restart of the service.
     WorkerNotFound = "WORKER_NOT_FOUND", 404, false, "the worker is not registered in this namespace, or belongs to another tenant; register it again, as after a restart of the service";
-    /// A processor, a criterion or an engine limit failed the transition, which was not made. With `properties.committedTransactionId`, a processor with COMMIT_BEFORE_DISPATCH had committed what came before it: the entity `properties.entityId` is stored.
-    WorkflowFailed = "WORKFLOW_FAILED", 400, false, "a processor, a criterion or an engine limit failed the transition, which was not made. With `properties.committedTransactionId`, a processor with COMMIT_BEFORE_DISPATCH had committed what came before it: the entity `properties.entityId` is stored";
+    /// A processor, a criterion or an engine limit failed the transition, which was not made. With `properties.committedTransactionId`, a processor with `COMMIT_BEFORE_DISPATCH` had committed what came before it: the entity `properties.entityId` is stored.
+    WorkflowFailed = "WORKFLOW_FAILED", 400, false, "a processor, a criterion or an engine limit failed the transition, which was not made. With `properties.committedTransactionId`, a processor with `COMMIT_BEFORE_DISPATCH` had committed what came before it: the entity `properties.entityId` is stored";
     /// The model has no imported workflow.
     WorkflowNotFound = "WORKFLOW_NOT_FOUND", 404, false, "the model has no imported workflow";
     /// The profile `cyoda-0.8` accepts the schema versions 1.1 to 1.3 only.

@@ -39,7 +39,7 @@ CODES: dict[str, Code] = {
     "COMPUTE_MEMBER_DISCONNECTED": Code(
         503,
         True,
-        "the member's stream ended during a call, and the transition was not made: retry. With `properties.committedTransactionId`, what came before a processor with COMMIT_BEFORE_DISPATCH is stored",
+        "the member's stream ended during a call, and the transition was not made: retry. With `properties.committedTransactionId`, what came before a processor with `COMMIT_BEFORE_DISPATCH` is stored",
     ),
     "CONDITION_TYPE_MISMATCH": Code(
         400, False, "an operand is not a valid value of any type the field has; check the model"
@@ -200,7 +200,9 @@ CODES: dict[str, Code] = {
     "NO_COMPUTE_MEMBER_FOR_TAG": Code(
         503, True, "no member with all required tags is connected; start one, then retry"
     ),
-    "OIDC_INVALID_TENANT": Code(400, False, "OpenID Connect requires a tenant whose id is a UUID"),
+    "OIDC_INVALID_TENANT": Code(
+        400, False, "identity providers require a tenant whose id is a UUID"
+    ),
     "OIDC_PROVIDER_DUPLICATE": Code(
         409,
         False,
@@ -354,7 +356,7 @@ CODES: dict[str, Code] = {
     "WORKFLOW_FAILED": Code(
         400,
         False,
-        "a processor, a criterion or an engine limit failed the transition, which was not made. With `properties.committedTransactionId`, a processor with COMMIT_BEFORE_DISPATCH had committed what came before it: the entity `properties.entityId` is stored",
+        "a processor, a criterion or an engine limit failed the transition, which was not made. With `properties.committedTransactionId`, a processor with `COMMIT_BEFORE_DISPATCH` had committed what came before it: the entity `properties.entityId` is stored",
     ),
     "WORKFLOW_NOT_FOUND": Code(404, False, "the model has no imported workflow"),
     "WORKFLOW_SCHEMA_VERSION_UNSUPPORTED": Code(

@@ -26,7 +26,7 @@ public final class ErrorCodes {
     /** The caller cancelled the request; nothing was written. */
     public static final String CANCELLED = "CANCELLED";
 
-    /** The member's stream ended during a call, and the transition was not made: retry. With <code>properties.committedTransactionId</code>, what came before a processor with COMMIT_BEFORE_DISPATCH is stored. */
+    /** The member's stream ended during a call, and the transition was not made: retry. With <code>properties.committedTransactionId</code>, what came before a processor with <code>COMMIT_BEFORE_DISPATCH</code> is stored. */
     public static final String COMPUTE_MEMBER_DISCONNECTED = "COMPUTE_MEMBER_DISCONNECTED";
 
     /** An operand is not a valid value of any type the field has; check the model. */
@@ -164,7 +164,7 @@ public final class ErrorCodes {
     /** No member with all required tags is connected; start one, then retry. */
     public static final String NO_COMPUTE_MEMBER_FOR_TAG = "NO_COMPUTE_MEMBER_FOR_TAG";
 
-    /** OpenID Connect requires a tenant whose id is a UUID. */
+    /** Identity providers require a tenant whose id is a UUID. */
     public static final String OIDC_INVALID_TENANT = "OIDC_INVALID_TENANT";
 
     /** The tenant already has a provider with this <code>wellKnownConfigUri</code>; <code>properties.id</code> names it. */
@@ -293,7 +293,7 @@ public final class ErrorCodes {
     /** The worker is not registered in this namespace, or belongs to another tenant; register it again, as after a restart of the service. */
     public static final String WORKER_NOT_FOUND = "WORKER_NOT_FOUND";
 
-    /** A processor, a criterion or an engine limit failed the transition, which was not made. With <code>properties.committedTransactionId</code>, a processor with COMMIT_BEFORE_DISPATCH had committed what came before it: the entity <code>properties.entityId</code> is stored. */
+    /** A processor, a criterion or an engine limit failed the transition, which was not made. With <code>properties.committedTransactionId</code>, a processor with <code>COMMIT_BEFORE_DISPATCH</code> had committed what came before it: the entity <code>properties.entityId</code> is stored. */
     public static final String WORKFLOW_FAILED = "WORKFLOW_FAILED";
 
     /** The model has no imported workflow. */
@@ -311,7 +311,7 @@ public final class ErrorCodes {
         KNOWN.put(BAD_REQUEST, new About("the request cannot be read or does not match the model; the message names the place, correct it", 400, false));
         KNOWN.put(BUNDLE_NOT_FOUND, new About("the bundle does not exist in this namespace, or belongs to another tenant; apply it first", 404, false));
         KNOWN.put(CANCELLED, new About("the caller cancelled the request; nothing was written", 499, false));
-        KNOWN.put(COMPUTE_MEMBER_DISCONNECTED, new About("the member's stream ended during a call, and the transition was not made: retry. With `properties.committedTransactionId`, what came before a processor with COMMIT_BEFORE_DISPATCH is stored", 503, true));
+        KNOWN.put(COMPUTE_MEMBER_DISCONNECTED, new About("the member's stream ended during a call, and the transition was not made: retry. With `properties.committedTransactionId`, what came before a processor with `COMMIT_BEFORE_DISPATCH` is stored", 503, true));
         KNOWN.put(CONDITION_TYPE_MISMATCH, new About("an operand is not a valid value of any type the field has; check the model", 400, false));
         KNOWN.put(CONFLICT, new About("another transaction committed first; read again, then write again", 409, true));
         KNOWN.put(CONNECTOR_UNAVAILABLE, new About("the system that the connector stands for cannot be reached; retry later", 503, true));
@@ -357,7 +357,7 @@ public final class ErrorCodes {
         KNOWN.put(NOT_FOUND, new About("the resource does not exist", 404, false));
         KNOWN.put(NOT_IMPLEMENTED, new About("this server does not support the operation", 501, false));
         KNOWN.put(NO_COMPUTE_MEMBER_FOR_TAG, new About("no member with all required tags is connected; start one, then retry", 503, true));
-        KNOWN.put(OIDC_INVALID_TENANT, new About("OpenID Connect requires a tenant whose id is a UUID", 400, false));
+        KNOWN.put(OIDC_INVALID_TENANT, new About("identity providers require a tenant whose id is a UUID", 400, false));
         KNOWN.put(OIDC_PROVIDER_DUPLICATE, new About("the tenant already has a provider with this `wellKnownConfigUri`; `properties.id` names it", 409, false));
         KNOWN.put(OIDC_PROVIDER_INACTIVE, new About("the provider is invalidated; reactivate it before changing it", 409, false));
         KNOWN.put(OIDC_PROVIDER_NOT_FOUND, new About("the provider does not exist or belongs to another tenant", 404, false));
@@ -400,7 +400,7 @@ public final class ErrorCodes {
         KNOWN.put(UNSUPPORTED_MEDIA_TYPE, new About("a patch is `application/merge-patch+json` or `application/json-patch+json`", 415, false));
         KNOWN.put(VALIDATION_FAILED, new About("a definition is invalid; the message names the place, and `properties.findings`, where it is there, everything that was found", 400, false));
         KNOWN.put(WORKER_NOT_FOUND, new About("the worker is not registered in this namespace, or belongs to another tenant; register it again, as after a restart of the service", 404, false));
-        KNOWN.put(WORKFLOW_FAILED, new About("a processor, a criterion or an engine limit failed the transition, which was not made. With `properties.committedTransactionId`, a processor with COMMIT_BEFORE_DISPATCH had committed what came before it: the entity `properties.entityId` is stored", 400, false));
+        KNOWN.put(WORKFLOW_FAILED, new About("a processor, a criterion or an engine limit failed the transition, which was not made. With `properties.committedTransactionId`, a processor with `COMMIT_BEFORE_DISPATCH` had committed what came before it: the entity `properties.entityId` is stored", 400, false));
         KNOWN.put(WORKFLOW_NOT_FOUND, new About("the model has no imported workflow", 404, false));
         KNOWN.put(WORKFLOW_SCHEMA_VERSION_UNSUPPORTED, new About("the profile `cyoda-0.8` accepts the schema versions 1.1 to 1.3 only", 400, false));
     }
