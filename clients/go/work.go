@@ -168,18 +168,7 @@ func (m *Member) serveCall(ctx context.Context, on *stream, call *Call, isNested
 		m.logNotBegun(ctx, call)
 		return
 	}
-	// A handler that goes on all the same does not keep its place.
-	stop := context.AfterFunc(ctx, func() {
-		if isGivenUp(ctx) {
-			leave()
-		}
-	})
-	defer stop()
-	m.serve(ctx, call, func(result any, err error) {
-		if !isGivenUp(ctx) {
-			m.answer(on, call, result, err)
-		}
-	})
+	m.serveUntilGivenUp(ctx, on, call, leave)
 }
 
 func (m *Member) logNotBegun(ctx context.Context, call *Call) {
@@ -189,6 +178,22 @@ func (m *Member) logNotBegun(ctx context.Context, call *Call) {
 }
 
 // serve executes a handler and passes on what came out of it, even if it does not return.
+// serveUntilGivenUp answers with what a handler returns, unless the server has given the work up
+// meanwhile: a handler that continues then does not keep its place.
+func (m *Member) serveUntilGivenUp(ctx context.Context, on *stream, work work, leave func()) {
+	stop := context.AfterFunc(ctx, func() {
+		if isGivenUp(ctx) {
+			leave()
+		}
+	})
+	defer stop()
+	m.serve(ctx, work, func(result any, err error) {
+		if !isGivenUp(ctx) {
+			m.answer(on, work, result, err)
+		}
+	})
+}
+
 func (m *Member) serve(ctx context.Context, work work, finish func(result any, err error)) {
 	result, err := any(nil), errNoReturn
 	defer func() { finish(result, err) }()
@@ -250,18 +255,7 @@ func (m *Member) serveTask(ctx context.Context, on *stream, task *Task) {
 	if isGivenUp(ctx) { // while it waited for its place
 		return
 	}
-	// A handler that goes on all the same does not keep its place.
-	stop := context.AfterFunc(ctx, func() {
-		if isGivenUp(ctx) {
-			leavePlace()
-		}
-	})
-	defer stop()
-	m.serve(ctx, task, func(result any, err error) {
-		if !isGivenUp(ctx) {
-			m.answer(on, task, result, err)
-		}
-	})
+	m.serveUntilGivenUp(ctx, on, task, leavePlace)
 }
 
 func (m *Member) forgetTask(requestID string) {

@@ -30,8 +30,8 @@ use crate::storage::{
     self, DatabaseLocation, Durability, IndexSettings, Migrate, Server, UsedIndexes,
 };
 
+pub(super) use super::sources::process_environment;
 pub use super::sources::{ConfigError, SYSTEM_FILE, Sources, user_file};
-pub(super) use super::sources::{parse_truth, process_environment};
 
 /// All settings of the process.
 #[derive(Debug, Clone)]

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::connector::{Connectors, Files, Settings};
+use crate::rest::truth;
 use crate::storage::{self, DatabaseLocation};
 
-use super::config::{ConfigError, Sources, parse_truth};
+use super::config::{ConfigError, Sources};
 
 pub(super) fn settings(
     sources: &Sources,
@@ -24,7 +25,7 @@ pub(super) fn settings(
         if text.is_empty() {
             Some(is_mocked)
         } else {
-            parse_truth(text)
+            truth(text)
         }
     };
     let private = sources.read("CONNECTORS_PRIVATE_NETWORKS", "true or false", private)?;

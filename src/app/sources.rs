@@ -10,6 +10,7 @@ use std::{
 };
 
 use super::settings::{Effect, Kind, OURS, SETTINGS, Setting, THEIRS};
+use crate::rest::truth;
 
 /// An invalid setting.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -259,7 +260,7 @@ impl Sources {
     }
 
     pub(super) fn truth(&self, name: &str) -> Result<bool, ConfigError> {
-        self.read(name, "true or false", parse_truth)
+        self.read(name, "true or false", truth)
     }
 
     pub(super) fn string(&self, name: &str) -> Result<String, ConfigError> {
@@ -296,7 +297,7 @@ impl Sources {
                 continue;
             };
             let (expected, fits) = match setting.kind {
-                Kind::Truth => ("true or false", parse_truth(&value).is_some()),
+                Kind::Truth => ("true or false", truth(&value).is_some()),
                 Kind::Duration => (
                     "a duration like 500ms, 30s, 5m or 1h",
                     parse_duration(&value).is_some(),
@@ -482,14 +483,6 @@ pub(super) fn home_folder(
 
 fn parse_duration(text: &str) -> Option<Duration> {
     humantime::parse_duration(text).ok()
-}
-
-pub(super) fn parse_truth(text: &str) -> Option<bool> {
-    match text.to_ascii_lowercase().as_str() {
-        "1" | "t" | "true" => Some(true),
-        "0" | "f" | "false" => Some(false),
-        _ => None,
-    }
 }
 
 /// The setting with the most similar name, and how many letters differ.

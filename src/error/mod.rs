@@ -206,9 +206,9 @@ impl Failure {
         self
     }
 
-    /// Tells the caller of an internal error what is known of it; its cause stays in the log.
+    /// Reports an internal error with a code and a text of its own; its cause stays in the log.
     #[must_use]
-    pub fn told_as(mut self, code: Code, text: &str) -> Self {
+    pub fn reported_as(mut self, code: Code, text: &str) -> Self {
         if let Origin::Internal { ticket, .. } = &self.origin {
             self.message = format!("{text} [ticket: {ticket}]");
             self.code = code;

@@ -54,6 +54,7 @@ pub use admin::{Bearer, Readiness, admin};
 pub use carried::answer_carried;
 pub use cors::{BadOrigin, Origins};
 pub use openapi::openapi;
+pub use parts::truth;
 pub use spelling::{SPELLINGS, Spelling, paths};
 
 use carried::Carried;
@@ -223,7 +224,7 @@ fn by_query(plain: &'static Spelling) -> Arc<[(&'static str, &'static Spelling)]
 fn is_on(query: &str, name: &str) -> bool {
     query.split('&').any(|part| {
         part.split_once('=')
-            .is_some_and(|(given, value)| given == name && parts::truth(value) == Some(true))
+            .is_some_and(|(given, value)| given == name && truth(value) == Some(true))
     })
 }
 

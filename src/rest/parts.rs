@@ -28,8 +28,8 @@ pub(super) struct Parts {
     body: Bytes,
 }
 
-/// A boolean, written as in settings.
-pub(super) fn truth(text: &str) -> Option<bool> {
+/// Reads a boolean of a query or a setting; none if it is not one.
+pub fn truth(text: &str) -> Option<bool> {
     match text.to_ascii_lowercase().as_str() {
         "1" | "t" | "true" => Some(true),
         "0" | "f" | "false" => Some(false),

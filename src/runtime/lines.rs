@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_stops_waiting_leaves_the_line() {
+    async fn a_caller_that_stops_waiting_leaves_the_line() {
         let lines = Lines::default();
         let first = lines.turn("a").await;
         let mut second = Box::pin(lines.turn("a"));

@@ -213,7 +213,7 @@ impl InFolder<'_> {
                 are_more,
             }));
         }
-        Err(Trouble::restless(&self.path))
+        Err(Trouble::keeps_changing(&self.path))
     }
 
     /// The manager as its file is; none if it is not there.
@@ -520,7 +520,7 @@ impl InFolder<'_> {
                 written => return Ok(written.map(|_| ())?),
             }
         }
-        Err(Trouble::restless(path))
+        Err(Trouble::keeps_changing(path))
     }
 
     /// Notes why work could not be started; how the manager stands then, if its file is there.
@@ -556,7 +556,7 @@ impl InFolder<'_> {
                 written => return Ok(written.map(|_| Some(manager.status))?),
             }
         }
-        Err(Trouble::restless(&self.path))
+        Err(Trouble::keeps_changing(&self.path))
     }
 
     /// Forgets the intents of items whose end was taken over; of a manager that is done, all.

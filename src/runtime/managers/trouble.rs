@@ -12,10 +12,10 @@ pub(super) enum Trouble {
 }
 
 impl Trouble {
-    /// Others write a file faster than this process.
-    pub(super) fn restless(path: &FilePath) -> Self {
+    /// Others change a file whenever it is read.
+    pub(super) fn keeps_changing(path: &FilePath) -> Self {
         Self::File(format!(
-            "the file `{path}` is written again and again while it is read; the manager is ticked \
+            "the file `{path}` changes while it is read; the manager is ticked \
              again later"
         ))
     }

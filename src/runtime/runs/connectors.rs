@@ -183,7 +183,7 @@ impl Runtime {
             let text = format!(
                 "the variables of the connector \"{name}\" cannot be decrypted: the service lacks their key"
             );
-            failure.told_as(Code::ConnectorUnavailable, &text)
+            failure.reported_as(Code::ConnectorUnavailable, &text)
         })
     }
 
