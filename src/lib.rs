@@ -4,8 +4,8 @@
 //! `tests/architecture.rs` holds them to it.
 //!
 //! ```text
-//! names and failures   id  clock  error  compat  json  random  backoff  telemetry
-//!                      shares  pool
+//! names and failures   id  text  clock  error  compat  json  random  backoff
+//!                      telemetry  shares  pool
 //! pure                 entity  dispatch  model  condition  expr  workflow  program  dialect
 //!                      engine  explain
 //! services             storage  audit  outgoing  auth  connector  registry  compute  cluster
@@ -29,6 +29,7 @@ pub mod pool;
 pub mod random;
 pub mod shares;
 pub mod telemetry;
+pub mod text;
 
 pub mod condition;
 pub mod dialect;

@@ -250,7 +250,7 @@ func TestAMessageThatIsTooLargeIsNotSent(t *testing.T) {
 	makeParcels(t, client.Session, "")
 	ctx := servertest.Context(t)
 	_, err := client.Create(ctx, parcel, map[string]any{"sku": strings.Repeat("x", 17<<20)})
-	if !errors.Is(err, interlock.CodeMessageTooLarge) || !errors.Is(err, interlock.ErrInvalid) {
+	if !errors.Is(err, interlock.CodeMessageTooLarge) || !errors.Is(err, interlock.ErrInvalidRequest) {
 		t.Errorf("the failure is %.200v", err)
 	}
 	large := strings.Repeat("x", 1<<20)
@@ -270,6 +270,24 @@ func TestAURLIsNoTarget(t *testing.T) {
 		}
 		if _, err := interlock.NewMember(url); !errors.Is(err, interlock.CodeInvalidOptions) {
 			t.Errorf("a member of %s: %v", url, err)
+		}
+	}
+}
+
+func TestOptionsThatCannotWorkAreRefused(t *testing.T) {
+	for _, target := range []string{"", "localhost", "localhost:", ":9090", "localhost:0", "localhost:99999", "::1:9090"} {
+		if _, err := interlock.New(target); !errors.Is(err, interlock.CodeInvalidOptions) {
+			t.Errorf("a client of %q: %v", target, err)
+		}
+	}
+	for _, target := range []string{"localhost:9090", "[::1]:9090", "dns:///localhost:9090", "unix:/run/interlock"} {
+		client, err := interlock.New(target)
+		must(t, err)
+		must(t, client.Close())
+	}
+	for _, option := range []interlock.Option{interlock.WithInFlight(0), interlock.WithConcurrency(0), interlock.WithConcurrency(-1)} {
+		if _, err := interlock.NewMember("localhost:9090", option); !errors.Is(err, interlock.CodeInvalidOptions) {
+			t.Errorf("a member without room: %v", err)
 		}
 	}
 }

@@ -1,10 +1,14 @@
 package interlock
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -52,13 +56,42 @@ type connection struct {
 	lost   atomic.Pointer[Error] // why there is no stream, as far as it is known
 }
 
-func newConnection(target string, c *config) (*connection, error) {
+// checkTarget refuses what gRPC would only fail to connect to. Its resolvers have names of their own,
+// such as unix:/run/interlock or dns:///host:1.
+func checkTarget(target string) error {
 	if strings.HasPrefix(target, "http://") || strings.HasPrefix(target, "https://") {
-		return nil, &Error{
+		return &Error{
 			Code: CodeInvalidOptions,
 			Message: target + " is a URL; the target is host:port of the gRPC port, such as" +
 				" localhost:9090, and TLS is enabled by WithTLS",
 		}
+	}
+	for _, resolver := range []string{"dns:", "passthrough:", "unix:", "unix-abstract:", "xds:"} {
+		if strings.HasPrefix(target, resolver) {
+			return nil
+		}
+	}
+	host, port, err := net.SplitHostPort(target)
+	number, wrong := strconv.ParseUint(port, 10, 16)
+	if err != nil || wrong != nil || host == "" || number == 0 {
+		return &Error{
+			Code:    CodeInvalidOptions,
+			Message: fmt.Sprintf("%q is not host:port of the gRPC port, such as localhost:9090 or [::1]:9090", target),
+		}
+	}
+	return nil
+}
+
+func atLeastOne(name string, value int) error {
+	if value < 1 {
+		return &Error{Code: CodeInvalidOptions, Message: fmt.Sprintf("%s is %d; use 1 or more", name, value)}
+	}
+	return nil
+}
+
+func newConnection(target string, c *config) (*connection, error) {
+	if err := cmp.Or(checkTarget(target), atLeastOne("in flight", c.inFlight), atLeastOne("concurrency", c.concurrency)); err != nil {
+		return nil, err
 	}
 	transport := c.tls
 	if transport == nil {
@@ -377,7 +410,7 @@ func (c *connection) listen(ctx context.Context, request *event, yield func(*eve
 		source.Forget(token)
 		if accepted {
 			// The token was revoked meanwhile. The same request would have the answer begin
-			// again: whoever resumes asks for the rest, with another token.
+			// again: a caller that resumes asks for the rest, with another token.
 			return asLost(err)
 		}
 		if attempt > 0 {
@@ -401,6 +434,12 @@ func (c *connection) listenOnce(ctx context.Context, request *event, yield func(
 	}
 	if err == nil {
 		err = call.CloseSend()
+	}
+	if err == nil {
+		header, _ := call.Header() // without one the call has ended; RecvMsg says why
+		if other := checkVersion(header); other != nil {
+			return token, true, other
+		}
 	}
 	// After an EOF while sending, RecvMsg returns how the call ended.
 	for err == nil || errors.Is(err, io.EOF) && call != nil {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"google.golang.org/grpc/codes"
@@ -41,27 +40,75 @@ var (
 	ErrNotFound = errors.New("interlock: not found")
 	// ErrConflict: another transaction committed first. Read again, then write again.
 	ErrConflict = errors.New("interlock: conflict")
-	// ErrInvalid: the request itself is wrong. Correct it.
-	ErrInvalid = errors.New("interlock: invalid request")
+	// ErrInvalidRequest: the request itself is wrong. Correct it.
+	ErrInvalidRequest = errors.New("interlock: invalid request")
 	// ErrModelState: the model is not in the state that the request needs.
 	ErrModelState = errors.New("interlock: wrong state of the model")
 	// ErrComputeUnavailable: no member executed a call, and nothing was written. Retry.
 	ErrComputeUnavailable = errors.New("interlock: no compute member answered")
-	// ErrConnectionLost: there is no connection, or it ended before the answer.
+	// ErrWorkflowFailed: a criterion, a processor or a limit rejected the transition.
+	ErrWorkflowFailed = errors.New("interlock: the workflow rejected it")
+	// ErrAccess: the caller is not authenticated, or not allowed to do this.
+	ErrAccess = errors.New("interlock: no access")
+	// ErrCancelled: the request was cancelled before it was done.
+	ErrCancelled = errors.New("interlock: cancelled")
+	// ErrLimit: there is too much of something; the property retryAfterMs says how long to wait.
+	ErrLimit = errors.New("interlock: a limit is reached")
+	// ErrConnectionLost: there is no connection, it ended before the answer, or the client
+	// was closed.
 	ErrConnectionLost = errors.New("interlock: connection lost")
 	// ErrRetryable: the same request may succeed later.
 	ErrRetryable = errors.New("interlock: retryable")
 )
 
-var classes = map[error][]api.Code{
-	ErrConflict:           {api.CodeConflict, api.CodeEntityModified},
-	ErrConnectionLost:     {CodeConnectionLost},
-	ErrModelState:         {"MODEL_NOT_LOCKED", "MODEL_ALREADY_LOCKED", "MODEL_ALREADY_UNLOCKED", "MODEL_HAS_ENTITIES"},
-	ErrComputeUnavailable: {"NO_COMPUTE_MEMBER_FOR_TAG", "COMPUTE_MEMBER_DISCONNECTED", "DISPATCH_TIMEOUT"},
-	ErrInvalid: {
-		"VALIDATION_FAILED", "BAD_REQUEST", "INCOMPATIBLE_TYPE", "INVALID_CONDITION", "CONDITION_TYPE_MISMATCH",
-		"INVALID_FIELD_PATH", "SEARCH_RESULT_LIMIT", "UNKNOWN_EVENT_TYPE", CodeMessageTooLarge,
-	},
+// classes are those of codes whose status does not say it; [class] knows the others.
+var classes = map[api.Code]error{
+	api.CodeConflict:                  ErrConflict,
+	api.CodeEntityModified:            ErrConflict,
+	api.CodeModelNotLocked:            ErrModelState,
+	api.CodeModelAlreadyLocked:        ErrModelState,
+	api.CodeModelAlreadyUnlocked:      ErrModelState,
+	api.CodeModelHasEntities:          ErrModelState,
+	api.CodeWorkflowFailed:            ErrWorkflowFailed,
+	api.CodeNoComputeMemberForTag:     ErrComputeUnavailable,
+	api.CodeComputeMemberDisconnected: ErrComputeUnavailable,
+	api.CodeDispatchTimeout:           ErrComputeUnavailable,
+	api.CodeDispatchForwardFailed:     ErrComputeUnavailable,
+	api.CodeUnauthorized:              ErrAccess,
+	api.CodeForbidden:                 ErrAccess,
+	api.CodeCancelled:                 ErrCancelled,
+	api.CodeTooManyRequests:           ErrLimit,
+	api.CodeTenantLimitExceeded:       ErrLimit,
+	api.CodeFeatureDisabled:           nil, // its status is that of what does not exist
+	CodeConnectionLost:                ErrConnectionLost,
+	CodeClientClosed:                  ErrConnectionLost,
+	CodeMessageTooLarge:               ErrInvalidRequest,
+}
+
+// class returns the class of a code, nil if it has none.
+func class(code api.Code) error {
+	if found, isKnown := classes[code]; isKnown {
+		return found
+	}
+	switch code.Status() {
+	case 400, 413, 415, 422, 428:
+		return ErrInvalidRequest
+	}
+	if strings.HasSuffix(string(code), "NOT_FOUND") { // codes of newer servers, too
+		return ErrNotFound
+	}
+	return nil
+}
+
+// remedies are those of the codes of this package.
+var remedies = map[api.Code]string{
+	CodeConnectionLost:      "there is no connection, or it ended before the answer; it is retryable if the request was certainly not sent",
+	CodeClientClosed:        "the client or the member was closed; make another one",
+	CodeMessageTooLarge:     "the server would not accept a message of this size; send less",
+	CodeAnswerNotRead:       "the program did not read a streamed answer for too long while others waited for the stream; read it faster, or collect it first",
+	CodeServerNotUnderstood: "the server is of a version that this client does not understand; use the client of that version",
+	CodeNotSupported:        "a request cannot be made this way; use a client",
+	CodeInvalidOptions:      "an address, a certificate, metadata or another setting of the client cannot be used; correct it",
 }
 
 // Error is a failed request.
@@ -84,20 +131,23 @@ type Error struct {
 func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }
 
 // Remedy says what the code means and what to do about it. It is empty for an unknown code.
-func (e *Error) Remedy() string { return e.Code.Meaning() }
+func (e *Error) Remedy() string {
+	if own, isOwn := remedies[e.Code]; isOwn {
+		return own
+	}
+	return e.Code.Meaning()
+}
 
 // Is reports whether target is the code of this error or the class of its code.
 func (e *Error) Is(target error) bool {
-	switch target {
-	case ErrNotFound:
-		return e.Code == "NOT_FOUND" || strings.HasSuffix(string(e.Code), "_NOT_FOUND")
-	case ErrRetryable:
+	if target == ErrRetryable {
 		return e.Retryable
 	}
 	if code, isCode := target.(api.Code); isCode {
 		return e.Code == code
 	}
-	return slices.Contains(classes[target], e.Code)
+	found := class(e.Code)
+	return found != nil && found == target
 }
 
 func connectionLost(format string, arguments ...any) *Error {

@@ -124,7 +124,7 @@ func TestAFeedEndsWithItsContextAndWithARefusal(t *testing.T) {
 	for _, err := range client.FollowChanges(servertest.Context(t), interlock.Changes{After: api.Ptr(int64(-1))}) {
 		ended = err
 	}
-	if !errors.Is(ended, interlock.ErrInvalid) {
+	if !errors.Is(ended, interlock.ErrInvalidRequest) {
 		t.Errorf("it ended with %v", ended)
 	}
 }

@@ -31,8 +31,8 @@ type (
 	// which the transition would have been scheduled.
 	ScheduleFunc func(ctx context.Context, call *Call) (Schedule, error)
 	// ActionFunc does the work of a step of a step workflow. It returns the output (anything
-	// that json.Marshal turns into an object, nil for an empty one), an [Outcome] with a name
-	// of its own, or [Pending]. An error is the outcome "failure".
+	// that json.Marshal encodes, commonly an object, nil for an empty one), an [Outcome] with a
+	// name of its own, or [Pending]. An error is the outcome "failure".
 	ActionFunc func(ctx context.Context, task *Task) (any, error)
 )
 

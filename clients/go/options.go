@@ -64,8 +64,8 @@ func newConfig(options []Option) *config {
 type Option func(*config)
 
 // WithInFlight sets how many requests may be unanswered; further ones wait.
-// Requests in the transaction of a call are not counted.
-func WithInFlight(requests int) Option { return func(c *config) { c.inFlight = max(1, requests) } }
+// Requests in the transaction of a call are not counted. There has to be at least 1.
+func WithInFlight(requests int) Option { return func(c *config) { c.inFlight = requests } }
 
 // WithMessageBytesMax sets the size of the largest message that is sent at all.
 // A server ends the whole stream for one that is too large for it.
@@ -105,8 +105,8 @@ func WithTags(tags ...string) Option { return func(c *config) { c.tags = append(
 
 // WithConcurrency sets how many calls a member executes at once, and how many tasks besides;
 // further ones wait. A call that a running one causes in its own transaction is not counted,
-// because that one waits for it.
-func WithConcurrency(calls int) Option { return func(c *config) { c.concurrency = max(1, calls) } }
+// because that one waits for it. There has to be at least 1.
+func WithConcurrency(calls int) Option { return func(c *config) { c.concurrency = calls } }
 
 // WithLabels adds labels of a member, which invocations of actions may ask for.
 func WithLabels(labels map[string]string) Option { return func(c *config) { c.labels = labels } }

@@ -46,13 +46,15 @@ type Task struct {
 
 	warnings
 	requestID string
+	// isConnectorCall is set for a call of a saga: how it has ended matters also if it was cancelled.
+	isConnectorCall bool
 }
 
 // Outcome is the result of an action whose outcome is not "success"; the transitions of the
 // step name it.
 type Outcome struct {
 	Name string
-	// Output is anything that json.Marshal turns into an object.
+	// Output is anything that json.Marshal encodes, commonly an object.
 	Output any
 }
 
@@ -91,6 +93,7 @@ func readTask(on *stream, received *event) (*Task, error) {
 		Namespace: read.Namespace, RunID: read.RunID, Step: read.Step, Definition: read.Definition,
 		Deadline: read.Deadline, IdempotencyKey: read.IdempotencyKey, Parameters: read.Context,
 		Caller: callerOf(received), requestID: read.RequestID,
+		isConnectorCall: read.Kind == "connector",
 	}, nil
 }
 

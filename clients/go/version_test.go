@@ -43,8 +43,14 @@ func TestAServerOfAnotherVersionIsRefusedAtOnceAndByName(t *testing.T) {
 		must(t, err)
 		_, asked := client.AccountGet(servertest.Context(t), &api.AccountGetRequest{})
 		joined := member.Run(servertest.Context(t))
+		seen := int64(0)
+		var followed error
+		for _, err := range client.FollowChanges(servertest.Context(t), interlock.Changes{After: &seen}) {
+			followed = err
+			break
+		}
 		want := "SERVER_NOT_UNDERSTOOD: the server is of version " + version + "; this client understands 0.1"
-		for _, err := range []error{asked, joined} {
+		for _, err := range []error{asked, joined, followed} {
 			var refused *interlock.Error
 			if !errors.As(err, &refused) || refused.Error() != want || refused.Retryable {
 				t.Errorf("expected %q, got %v", want, err)
@@ -53,7 +59,7 @@ func TestAServerOfAnotherVersionIsRefusedAtOnceAndByName(t *testing.T) {
 				t.Errorf("%v does not have the code", err)
 			}
 		}
-		if streams.Load() != 2 {
+		if streams.Load() != 3 {
 			t.Errorf("%d streams were opened to a server of version %s", streams.Load(), version)
 		}
 	}

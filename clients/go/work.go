@@ -89,6 +89,9 @@ func isRetryable(err error) bool {
 // of the stream to try another member.
 var errStopping = &Rejection{Reason: "the member is stopping", Code: "MEMBER_STOPPING", Retryable: true}
 
+// errCancelled answers a call of a saga that the server has cancelled.
+var errCancelled = &Rejection{Reason: "the call was cancelled; it may have been done", Code: "CANCELLED"}
+
 // errNoReturn is the failure of a handler that ended its goroutine, as runtime.Goexit does, and
 // with it testing.T.FailNow.
 var errNoReturn = errors.New("the handler ended its goroutine without returning")
@@ -138,7 +141,8 @@ func withTimeLimit(ctx context.Context, received *event) (context.Context, conte
 	return context.WithTimeoutCause(ctx, time.Duration(milliseconds)*time.Millisecond, errGivenUp)
 }
 
-// isGivenUp reports whether the server has given up what a context is of: it expects no answer.
+// isGivenUp reports whether the server has given up what a context is of: it expects no answer,
+// but to a call of a saga.
 func isGivenUp(ctx context.Context) bool { return context.Cause(ctx) == errGivenUp }
 
 func (m *Member) serveCall(ctx context.Context, on *stream, call *Call, isNested bool) {
@@ -188,10 +192,26 @@ func (m *Member) serveUntilGivenUp(ctx context.Context, on *stream, work work, l
 	})
 	defer stop()
 	m.serve(ctx, work, func(result any, err error) {
-		if !isGivenUp(ctx) {
-			m.answer(on, work, result, err)
+		if isGivenUp(ctx) {
+			m.answerGivenUp(on, work, result, err)
+			return
 		}
+		m.answer(on, work, result, err)
 	})
+}
+
+// answerGivenUp answers a call of a saga that was cancelled, when its handler has ended: the
+// server undoes it if it was done, and repeats it if that is not known. It expects no answer to
+// anything else.
+func (m *Member) answerGivenUp(on *stream, work work, result any, err error) {
+	task, isTask := work.(*Task)
+	if !isTask || !task.isConnectorCall {
+		return
+	}
+	if err != nil {
+		err = errCancelled
+	}
+	m.answer(on, task, result, err)
 }
 
 func (m *Member) serve(ctx context.Context, work work, finish func(result any, err error)) {
@@ -245,6 +265,7 @@ func (m *Member) serveTask(ctx context.Context, on *stream, task *Task) {
 	case m.taskPlaces <- struct{}{}:
 	case <-ctx.Done():
 		leave()
+		m.answerNotBegun(ctx, on, task)
 		return
 	}
 	leavePlace := sync.OnceFunc(func() {
@@ -253,9 +274,16 @@ func (m *Member) serveTask(ctx context.Context, on *stream, task *Task) {
 	})
 	defer leavePlace()
 	if isGivenUp(ctx) { // while it waited for its place
+		m.answerNotBegun(ctx, on, task)
 		return
 	}
 	m.serveUntilGivenUp(ctx, on, task, leavePlace)
+}
+
+func (m *Member) answerNotBegun(ctx context.Context, on *stream, task *Task) {
+	if isGivenUp(ctx) {
+		m.answerGivenUp(on, task, nil, errCancelled)
+	}
 }
 
 func (m *Member) forgetTask(requestID string) {

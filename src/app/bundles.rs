@@ -71,17 +71,6 @@ pub(super) fn manager_folder(
     }))
 }
 
-/// The prefix of routes: empty, or with a leading slash and without a trailing one.
-pub(super) fn routes_prefix(sources: &Sources) -> Result<String, ConfigError> {
-    let given = sources.string("ROUTES_PREFIX")?;
-    let prefix = given.trim_matches('/');
-    Ok(if prefix.is_empty() {
-        String::new()
-    } else {
-        format!("/{prefix}")
-    })
-}
-
 /// A file or folder that cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot read {path}; give the path of a file or folder of UTF-8 texts")]

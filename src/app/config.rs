@@ -110,15 +110,29 @@ pub struct ManagerFolder {
     pub namespace: Arc<str>,
 }
 
+/// How many connections to the database there may be: room for each is made at once.
+const CONNECTIONS_MOST: usize = 10_000;
+
 /// How many connections a process needs: one writes, one asks for the newest commit, one waits for
 /// notifications, one says that the process is live, and two read, of which one reads by key.
 const CONNECTIONS_LEAST: usize = 6;
 
 impl Config {
     /// Reads all settings. One that cannot be parsed is an error, never a silent default.
-    pub fn read(mut sources: Sources) -> Result<Self, ConfigError> {
+    pub fn read(sources: Sources) -> Result<Self, ConfigError> {
+        let place = database_location(&sources)?;
+        Self::with_database(sources, place)
+    }
+
+    /// The same for a command that only calls a service: there may be no place for a database.
+    pub fn of_client(sources: Sources) -> Result<Self, ConfigError> {
+        let place = database_location(&sources);
+        Self::with_database(sources, place.unwrap_or(DatabaseLocation::Memory))
+    }
+
+    fn with_database(mut sources: Sources, place: DatabaseLocation) -> Result<Self, ConfigError> {
         sources.check_others()?;
-        let storage = storage_settings(&sources)?;
+        let storage = storage_settings(&sources, place)?;
         let clock = Clock::Corrected(Correction::default());
         let authenticator = identity::authenticator(&mut sources, clock.clone())?;
         let (definitions, definitions_tenant) = bundles::definitions(&sources, &authenticator)?;
@@ -144,7 +158,7 @@ impl Config {
             cluster,
             node: cluster::node(&sources, tls.is_some())?,
             tls,
-            context_path: context_path(&sources)?,
+            context_path: path_prefix(&sources, "CONTEXT_PATH")?,
             storage,
             clock,
             startup_timeout: sources.positive_duration("STARTUP_TIMEOUT")?,
@@ -204,7 +218,7 @@ impl Config {
             seal: identity::seal(&sources)?,
             definitions,
             definitions_tenant,
-            routes_prefix: bundles::routes_prefix(&sources)?,
+            routes_prefix: path_prefix(&sources, "ROUTES_PREFIX")?,
             rules: identity::rules(&sources)?,
             tenant_limits: tenant_limits(&sources)?,
             origins: origins(&sources)?,
@@ -236,10 +250,22 @@ fn compat(sources: &Sources) -> Result<Compat, ConfigError> {
     Ok(Compat::from_name(sources.choice("COMPAT")?).unwrap_or_default())
 }
 
-fn storage_settings(sources: &Sources) -> Result<storage::Settings, ConfigError> {
+/// Where the database is.
+fn database_location(sources: &Sources) -> Result<DatabaseLocation, ConfigError> {
+    Ok(match sources.choice("STORAGE_BACKEND")? {
+        "memory" => DatabaseLocation::Memory,
+        "postgres" => DatabaseLocation::Server(server(sources)?.ok_or_else(no_server)?),
+        _ => DatabaseLocation::File(database_file(sources)?),
+    })
+}
+
+fn storage_settings(
+    sources: &Sources,
+    place: DatabaseLocation,
+) -> Result<storage::Settings, ConfigError> {
     let backend = sources.choice("STORAGE_BACKEND")?;
     // Both are checked, whichever counts.
-    let server = server(sources)?;
+    any_server(sources)?;
     sources.truth("POSTGRES_AUTO_MIGRATE")?;
     let auto_migrate = if backend == "postgres" {
         "POSTGRES_AUTO_MIGRATE"
@@ -247,11 +273,7 @@ fn storage_settings(sources: &Sources) -> Result<storage::Settings, ConfigError>
         "SQLITE_AUTO_MIGRATE"
     };
     Ok(storage::Settings {
-        place: match backend {
-            "memory" => DatabaseLocation::Memory,
-            "postgres" => DatabaseLocation::Server(server.ok_or_else(no_server)?),
-            _ => DatabaseLocation::File(database_file(sources)?),
-        },
+        place,
         durability: if sources.choice("DURABILITY")? == "relaxed" {
             Durability::Relaxed
         } else {
@@ -308,10 +330,11 @@ pub(super) fn server(sources: &Sources) -> Result<Option<Server>, ConfigError> {
 /// How a server is used; its URL may be empty.
 pub(super) fn any_server(sources: &Sources) -> Result<Server, ConfigError> {
     let url = sources.string("POSTGRES_URL")?;
-    let least = format!("a number of {CONNECTIONS_LEAST} or more");
-    let connections = sources.read("POSTGRES_MAX_CONNS", &least, |text| {
+    let range = CONNECTIONS_LEAST..=CONNECTIONS_MOST;
+    let expected = format!("a number from {CONNECTIONS_LEAST} to {CONNECTIONS_MOST}");
+    let connections = sources.read("POSTGRES_MAX_CONNS", &expected, |text| {
         let count = text.parse::<usize>().ok();
-        count.filter(|count| *count >= CONNECTIONS_LEAST)
+        count.filter(|count| range.contains(count))
     })?;
     let startup = sources.positive_duration("STARTUP_TIMEOUT")?;
     Ok(Server {
@@ -397,14 +420,15 @@ fn data_file(environment: &Variables) -> Result<PathBuf, ConfigError> {
     Ok(folder.ok_or_else(missing)?.join("interlock/interlock.db"))
 }
 
-fn context_path(sources: &Sources) -> Result<String, ConfigError> {
+/// A prefix of paths: empty, or with a leading slash and without a trailing one.
+fn path_prefix(sources: &Sources, name: &str) -> Result<String, ConfigError> {
     let is_plain = |part: &str| {
         let mut bytes = part.bytes();
         let is_name = !part.is_empty() && part != "." && part != "..";
         is_name && bytes.all(|byte| byte.is_ascii_alphanumeric() || b"._~-".contains(&byte))
     };
     let expected = "a path like /api, of letters, digits and ._~-";
-    sources.read("CONTEXT_PATH", expected, |given| {
+    sources.read(name, expected, |given| {
         let path = given.trim_matches('/');
         if path.is_empty() {
             return Some(String::new());
@@ -512,6 +536,24 @@ mod tests {
     }
 
     #[test]
+    fn a_client_needs_no_place_for_a_database() {
+        for pairs in [&[][..], &[("CYODA_STORAGE_BACKEND", "postgres")]] {
+            let sources = || Sources {
+                sources: vec![variables(pairs)],
+                warnings: Vec::new(),
+            };
+            assert!(Config::read(sources()).is_err());
+            Config::of_client(sources()).expect("valid");
+        }
+        let wrong = &[("CYODA_STORAGE_BACKEND", "paper")];
+        let sources = Sources {
+            sources: vec![variables(wrong)],
+            warnings: Vec::new(),
+        };
+        assert!(Config::of_client(sources).is_err());
+    }
+
+    #[test]
     fn our_prefix_wins_within_a_source() {
         let config = read(&[
             ("CYODA_HTTP_PORT", "1"),
@@ -537,6 +579,11 @@ mod tests {
             ("CYODA_IAM_MODE", "passport"),
             ("INTERLOCK_STREAM_MAX_IN_FLIGHT", "0"),
             ("CYODA_OTEL_ENABLED", "perhaps"),
+            ("INTERLOCK_IDLE_TIMEOUT", "18446744073709551615s"),
+            ("INTERLOCK_START_CHECK_TIME", "101y"),
+            ("INTERLOCK_WASM_CONCURRENCY", "9223372036854775807"),
+            ("CYODA_POSTGRES_MAX_CONNS", "10001"),
+            ("INTERLOCK_ROUTES_PREFIX", "/{x}/a b"),
         ] {
             let error = read(&[(name, value)]).expect_err(name).to_string();
             assert!(error.contains(name) && error.contains(value), "{error}");
@@ -658,6 +705,7 @@ mod tests {
             ("CYODA_SEED_NODES", "one:7946,two:7946"),
             ("CYODA_TX_TTL", "30s"),
             ("CYODA_SCHEDULER_COORDINATOR", "lowest-node-id"),
+            ("CYODA_IAM_MODE_FILE", "/run/mode"),
         ])
         .expect("valid");
         assert_eq!(
@@ -666,7 +714,8 @@ mod tests {
                 "CYODA_OTEL_ENABLED has no effect yet",
                 "CYODA_TX_TTL has no effect: a transaction ends with the request and the call that it belongs to",
                 "CYODA_SEED_NODES has no effect: which nodes there are is in the database",
-                "INTERLOCK_HTP_PORT is not a setting; did you mean INTERLOCK_HTTP_PORT?"
+                "INTERLOCK_HTP_PORT is not a setting; did you mean INTERLOCK_HTTP_PORT?",
+                "CYODA_IAM_MODE_FILE has no effect: only secrets are read from files; set CYODA_IAM_MODE itself",
             ]
         );
     }
@@ -737,5 +786,8 @@ mod tests {
             sources(Path::new("/nowhere")).text(setting),
             Err(ConfigError::File { .. })
         ));
+        std::fs::write(&path, "\n").expect("writable");
+        let error = sources(&path).text(setting).expect_err("empty").to_string();
+        assert!(error.ends_with("cannot be used: it is empty"), "{error}");
     }
 }

@@ -52,6 +52,10 @@ impl Addresses {
     }
 }
 
+/// The settings of addresses.
+const PUBLIC: &str = "INTERLOCK_BIND_ADDRESS";
+const ADMIN: &str = "CYODA_ADMIN_BIND_ADDRESS";
+
 /// How many connections the admin port accepts, beside those of the other ports.
 const ADMIN_CONNECTIONS: usize = 64;
 
@@ -81,9 +85,9 @@ impl Listeners {
             port,
             head,
         };
-        let grpc = bind("gRPC", addresses.grpc, "CYODA_GRPC_PORT").await?;
-        let http = bind("REST", addresses.http, "CYODA_HTTP_PORT").await?;
-        let admin = bind("operators", addresses.admin, "CYODA_ADMIN_PORT").await?;
+        let grpc = bind("gRPC", addresses.grpc, PUBLIC, "CYODA_GRPC_PORT").await?;
+        let http = bind("REST", addresses.http, PUBLIC, "CYODA_HTTP_PORT").await?;
+        let admin = bind("operators", addresses.admin, ADMIN, "CYODA_ADMIN_PORT").await?;
         Ok(Self {
             grpc_address: grpc.local_addr()?,
             http_address: http.local_addr()?,
@@ -114,7 +118,8 @@ impl Listeners {
 async fn bind(
     what: &'static str,
     address: SocketAddr,
-    setting: &'static str,
+    address_setting: &str,
+    port_setting: &str,
 ) -> Result<TcpListener, Error> {
     let bound = match TcpListener::bind(address).await {
         // Without IPv6, all interfaces means those of IPv4.
@@ -126,7 +131,11 @@ async fn bind(
     bound.map_err(|source| Error::Listen {
         what,
         address: address.to_string(),
-        setting,
+        remedy: if source.kind() == std::io::ErrorKind::AddrNotAvailable {
+            format!("{address_setting} to an address of this machine")
+        } else {
+            format!("{port_setting} to a free port")
+        },
         source,
     })
 }

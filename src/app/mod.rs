@@ -78,11 +78,11 @@ const GRACE_OF_REPORTS: Duration = Duration::from_secs(2);
 /// Why the process could not start or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("cannot listen on {address} for {what}; set {setting} to a free port")]
+    #[error("cannot listen on {address} for {what}; set {remedy}")]
     Listen {
         what: &'static str,
         address: String,
-        setting: &'static str,
+        remedy: String,
         #[source]
         source: std::io::Error,
     },
@@ -178,14 +178,16 @@ async fn enter(config: &Config, storage: &Storage, listeners: &Listeners) -> Res
 }
 
 /// The other nodes, if this process is a node of a cluster.
-fn join_cluster(
+async fn join_cluster(
     config: &Config,
     storage: &Storage,
     members: &Members,
     tasks: &TaskTracker,
     stop: &CancellationToken,
-) -> Option<Cluster> {
-    let settings = config.cluster.clone()?;
+) -> Result<Option<Cluster>, Error> {
+    let Some(settings) = config.cluster.clone() else {
+        return Ok(None);
+    };
     let files = config.tls.clone();
     let dial = grpc::Dialler {
         message_max: grpc::peer_message_max(config.grpc_message_max),
@@ -203,10 +205,11 @@ fn join_cluster(
         dial,
         tasks.clone(),
         stop.clone(),
-    );
+    )
+    .await?;
     members.reach(Arc::new(cluster.clone()));
     tasks.spawn(cluster.clone().keep_members());
-    Some(cluster)
+    Ok(Some(cluster))
 }
 
 /// Answers what other nodes carry here, as if it had come here at first.
@@ -298,7 +301,7 @@ async fn serve(
         config.runtime,
         config.cluster.as_ref().map(Cluster::signing),
     );
-    let cluster = join_cluster(&config, &storage, &members, &tasks, &stop);
+    let cluster = join_cluster(&config, &storage, &members, &tasks, &stop).await?;
     let reports = Reports::begin(&runtime, &channels, &stop);
     drive_runs(&config, &runtime, &tasks, &stop);
     keep_storage(&config, &storage, &tasks, &stop);

@@ -154,7 +154,7 @@ pub const SETTINGS: &[Setting] = &[
     now("SQLITE_CACHE_SIZE", Number, "64000", "page cache of all connections together, in KiB"),
     now("SQLITE_SEARCH_SCAN_LIMIT", Number, "100000", "how many entities a search may test against a pattern (`MATCHES_PATTERN`)"),
     now("POSTGRES_URL", Secret, "", "the database, as `postgres://user:password@host:5432/name?sslmode=verify-full`; several hosts as `host1:5432,host2:5432`; required with `postgres`"),
-    now("POSTGRES_MAX_CONNS", Number, "25", "connections at most: one writes, one asks for the newest commit, one waits for notifications, one says that the process is live, the others read; 6 or more"),
+    now("POSTGRES_MAX_CONNS", Number, "25", "connections at most: one writes, one asks for the newest commit, one waits for notifications, one says that the process is live, the others read; 6 to 10000"),
     now("POSTGRES_MIN_CONNS", Number, "5", "connections that stay open without being used"),
     now("POSTGRES_MAX_CONN_IDLE_TIME", Duration, "5m", "how long other connections stay open without being used"),
     now("POSTGRES_AUTO_MIGRATE", Truth, "true", "migrate an older database at start"),

@@ -21,7 +21,7 @@ pub enum ConfigError {
         value: String,
         expected: String,
     },
-    #[error("{setting} names the file {path}, which cannot be read: {reason}")]
+    #[error("{setting} names the file {path}, which cannot be used: {reason}")]
     File {
         setting: String,
         path: String,
@@ -69,6 +69,13 @@ const NEVER: &[(&[&str], &str)] = &[
         "each node takes its share of what is due, without a coordinator",
     ),
 ];
+
+/// The largest count, and the longest duration of 100 years: with larger ones, sums overflow.
+const COUNT_MAX: usize = 1 << 40;
+const DURATION_MAX: Duration = Duration::from_hours(100 * 366 * 24);
+
+/// A duration, in words.
+const DURATION: &str = "a duration like 500ms, 30s, 5m or 1h, of at most 100 years";
 
 /// How many letters a misspelled name differs in, at most.
 const MISSPELLED_MAX: usize = 2;
@@ -177,12 +184,19 @@ impl Sources {
         if setting.kind == Kind::Secret
             && let Some((full, path)) = self.secret_file(setting.name)
         {
-            let read = std::fs::read_to_string(&path).map_err(|error| ConfigError::File {
-                setting: full.clone(),
-                path,
-                reason: error.to_string(),
-            })?;
-            return Ok((full, read.trim_end().to_owned()));
+            let read = match std::fs::read_to_string(&path) {
+                // It would switch off what the secret is for.
+                Ok(read) if read.trim().is_empty() => Err("it is empty".to_owned()),
+                read => read.map_err(|error| error.to_string()),
+            };
+            return match read {
+                Ok(read) => Ok((full, read.trim_end().to_owned())),
+                Err(reason) => Err(ConfigError::File {
+                    setting: full,
+                    path,
+                    reason,
+                }),
+            };
         }
         let (full, value) = self
             .raw(setting.name)
@@ -237,13 +251,15 @@ impl Sources {
 
     /// A count that must be above 0.
     pub(super) fn count(&self, name: &str) -> Result<usize, ConfigError> {
-        self.read(name, "a whole number above 0", |text| {
-            text.parse().ok().filter(|count| *count > 0)
+        let expected = format!("a whole number above 0, at most {COUNT_MAX}");
+        self.read(name, &expected, |text| {
+            let count = text.parse().ok();
+            count.filter(|count| (1..=COUNT_MAX).contains(count))
         })
     }
 
     pub(super) fn duration(&self, name: &str) -> Result<Duration, ConfigError> {
-        self.read(name, "a duration like 500ms, 30s, 5m or 1h", parse_duration)
+        self.read(name, DURATION, parse_duration)
     }
 
     /// A duration, of which 0 means that there is none.
@@ -254,9 +270,11 @@ impl Sources {
 
     /// A duration without which nothing could be done.
     pub(super) fn positive_duration(&self, name: &str) -> Result<Duration, ConfigError> {
-        self.read(name, "a duration above 0, like 10s", |text| {
-            parse_duration(text).filter(|duration| !duration.is_zero())
-        })
+        self.read(
+            name,
+            "a duration above 0, like 10s, of at most 100 years",
+            |text| parse_duration(text).filter(|duration| !duration.is_zero()),
+        )
     }
 
     pub(super) fn truth(&self, name: &str) -> Result<bool, ConfigError> {
@@ -298,10 +316,7 @@ impl Sources {
             };
             let (expected, fits) = match setting.kind {
                 Kind::Truth => ("true or false", truth(&value).is_some()),
-                Kind::Duration => (
-                    "a duration like 500ms, 30s, 5m or 1h",
-                    parse_duration(&value).is_some(),
-                ),
+                Kind::Duration => (DURATION, parse_duration(&value).is_some()),
                 Kind::Number => ("a whole number", value.parse::<i64>().is_ok()),
                 Kind::Port => ("a port", value.parse::<u16>().is_ok()),
                 Kind::Choice(choices) => ("one of its choices", choices.contains(&value.as_str())),
@@ -341,8 +356,33 @@ impl Sources {
                 ));
             }
         }
+        warnings.extend(self.files_of_others());
         self.warnings.extend(warnings);
         Ok(())
+    }
+
+    /// Warnings of files that are named for settings which are no secrets.
+    fn files_of_others(&self) -> Vec<String> {
+        let given = self.sources.iter().flat_map(HashMap::keys);
+        let mut warnings: Vec<_> = given
+            .filter_map(|full| {
+                let value = full.strip_suffix("_FILE")?;
+                let name = [OURS, THEIRS]
+                    .iter()
+                    .find_map(|it| value.strip_prefix(it))?;
+                let setting = Setting::find(name)?;
+                let is_setting = Setting::find(&format!("{name}_FILE")).is_some();
+                let is_ignored = setting.kind != Kind::Secret && !is_setting;
+                is_ignored.then(|| {
+                    format!(
+                        "{full} has no effect: only secrets are read from files; set {value} itself"
+                    )
+                })
+            })
+            .collect();
+        warnings.sort_unstable();
+        warnings.dedup();
+        warnings
     }
 
     /// The names with a prefix that are not settings, without the prefix.
@@ -482,7 +522,8 @@ pub(super) fn home_folder(
 }
 
 fn parse_duration(text: &str) -> Option<Duration> {
-    humantime::parse_duration(text).ok()
+    let duration = humantime::parse_duration(text).ok();
+    duration.filter(|duration| *duration <= DURATION_MAX)
 }
 
 /// The setting with the most similar name, and how many letters differ.

@@ -94,6 +94,14 @@ struct PrintedChange {
 #[derive(Deserialize)]
 struct Refusal {
     message: String,
+    #[serde(default)]
+    properties: Ahead,
+}
+
+/// What the rejection of a sequence says that does not exist yet.
+#[derive(Default, Deserialize)]
+struct Ahead {
+    newest: Option<i64>,
 }
 
 pub(super) fn run(config: &Config, arguments: &Arguments) -> ExitCode {
@@ -110,6 +118,12 @@ async fn follow(config: &Config, arguments: &Arguments) -> Result<(), Error> {
         return Ok(());
     };
     let mut reached = arguments.from;
+    let mut was_reached = false;
+    if reached.is_none() && arguments.condition.is_none() {
+        // So that there is a sequence to resume after before the first change.
+        reached = newest(config, arguments, route).await?;
+        was_reached = true;
+    }
     loop {
         let event = subscription(arguments, reached);
         let mut refused = None;
@@ -130,14 +144,44 @@ async fn follow(config: &Config, arguments: &Arguments) -> Result<(), Error> {
         if let Some(message) = refused {
             return Err(Error::Refused(message));
         }
+        was_reached |= has_reached(&ended);
         match ended {
             // Without a sequence there is nothing to resume after.
-            Err(error) if reached.is_none() || !is_lost(&error, reached > arguments.from) => {
+            Err(error) if reached.is_none() || !is_lost(&error, was_reached) => {
                 return Err(error.into());
             }
             Ok(()) | Err(_) => tokio::time::sleep(PAUSE).await,
         }
     }
+}
+
+/// The newest sequence, as the rejection of a subscription says that is ahead of it; nothing if the
+/// subscription is rejected for another reason, as the next one will be.
+async fn newest(
+    config: &Config,
+    arguments: &Arguments,
+    route: &Route,
+) -> Result<Option<i64>, Error> {
+    let event = subscription(arguments, Some(i64::MAX));
+    let mut newest = None;
+    let mut read = |text: &str| {
+        let change: PrintedChange = client::read(text)?;
+        newest = change.error.and_then(|refusal| refusal.properties.newest);
+        Ok(())
+    };
+    arguments
+        .target
+        .ask(config, route, event, &mut read)
+        .await?;
+    Ok(newest)
+}
+
+/// Whether a service was there, although it may have printed nothing.
+const fn has_reached(ended: &Result<(), client::Error>) -> bool {
+    !matches!(
+        ended,
+        Err(client::Error::Unreachable(..) | client::Error::UnreachableOverTls(..))
+    )
 }
 
 /// Whether another attempt may help; a service that was never reached may not exist.
@@ -148,7 +192,7 @@ fn is_lost(error: &client::Error, was_reached: bool) -> bool {
             status.code(),
             Code::Unavailable | Code::Unknown | Code::Cancelled | Code::Internal
         ),
-        client::Error::File(_) | client::Error::Answer(_) => false,
+        client::Error::File(_) | client::Error::Answer(_) | client::Error::Version(_) => false,
     }
 }
 
@@ -173,4 +217,22 @@ fn subscription(arguments: &Arguments, from: Option<i64>) -> Event {
     let mut event = Event::ours(arguments.kind(), payload.finish());
     event.id = id.into();
     event
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_service_that_was_reached_may_come_back_before_it_has_printed_anything() {
+        let error = tonic::transport::Endpoint::from_shared("http://[").expect_err("no address");
+        let away = Err(client::Error::Unreachable("here".to_owned(), error));
+        let lost = Err(client::Error::Status {
+            status: tonic::Status::unavailable("the connection was lost"),
+            hint: "",
+        });
+        assert!(has_reached(&Ok(())) && has_reached(&lost) && !has_reached(&away));
+        let error = away.expect_err("an error");
+        assert!(is_lost(&error, true) && !is_lost(&error, false));
+    }
 }

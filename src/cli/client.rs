@@ -5,7 +5,7 @@ use std::{error::Error as _, path::PathBuf};
 use clap::Args;
 use tonic::{
     Code, Request, Status,
-    metadata::{AsciiMetadataKey, AsciiMetadataValue},
+    metadata::{AsciiMetadataKey, AsciiMetadataValue, MetadataMap},
     transport::{Certificate, ClientTlsConfig, Endpoint, Identity},
 };
 
@@ -115,6 +115,11 @@ pub(super) enum Error {
     Status { status: Status, hint: &'static str },
     #[error("an answer could not be read: {0}")]
     Answer(String),
+    #[error(
+        "the service is of version {0}; this program understands {version}: use the program of that version",
+        version = understood(env!("CARGO_PKG_VERSION"))
+    )]
+    Version(String),
 }
 
 impl Target {
@@ -164,11 +169,10 @@ impl Target {
             (Family::Entity, _) => client.entity_manage(request).await,
             (Family::Search, Answers::One) => client.entity_search(request).await,
             (Family::Search, Answers::Many | Answers::Live) => {
-                let mut answers = client
-                    .entity_search_collection(request)
-                    .await
-                    .map_err(refused)?
-                    .into_inner();
+                let answers = client.entity_search_collection(request).await;
+                let answers = answers.map_err(refused)?;
+                check_version(answers.metadata())?;
+                let mut answers = answers.into_inner();
                 while let Some(frame) = answers.message().await.map_err(refused)? {
                     forward(frame, on_answer)?;
                     if !output::is_writable() {
@@ -178,7 +182,9 @@ impl Target {
                 return Ok(());
             }
         };
-        forward(one.map_err(refused)?.into_inner(), on_answer)
+        let one = one.map_err(refused)?;
+        check_version(one.metadata())?;
+        forward(one.into_inner(), on_answer)
     }
 
     /// The address of the service, and its TLS configuration if it uses TLS.
@@ -224,6 +230,25 @@ impl Trust {
             trust = trust.identity(Identity::from_pem(certificate, key));
         }
         Ok(trust)
+    }
+}
+
+/// Refuses a service of a version that this program does not understand. One that does not say its
+/// version is accepted.
+fn check_version(metadata: &MetadataMap) -> Result<(), Error> {
+    let version = metadata.get("interlock-version");
+    let version = version.and_then(|version| version.to_str().ok());
+    let other = version.filter(|it| understood(it) != understood(env!("CARGO_PKG_VERSION")));
+    other.map_or(Ok(()), |other| Err(Error::Version(other.to_owned())))
+}
+
+/// The part of a version in which a client and its service must agree: the major number, and while
+/// that is 0 the minor one, too.
+fn understood(version: &str) -> String {
+    let mut numbers = version.split('.');
+    match (numbers.next(), numbers.next()) {
+        (Some("0"), minor) => format!("0.{}", minor.unwrap_or("0")),
+        (major, _) => major.unwrap_or_default().to_owned(),
     }
 }
 
@@ -303,6 +328,23 @@ mod tests {
         for text in ["::1:9090", "::1", "https://fe80::1:9090"] {
             let error = address(text).expect_err(text);
             assert!(error.contains("[::1]:PORT"), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_service_of_another_version_is_refused() {
+        let mut metadata = MetadataMap::new();
+        check_version(&metadata).expect("it does not say its version");
+        for (version, is_understood) in [
+            (env!("CARGO_PKG_VERSION"), true),
+            ("99.0.0", false),
+            ("0.99.0", false),
+        ] {
+            metadata.insert("interlock-version", version.parse().expect("text"));
+            assert_eq!(check_version(&metadata).is_ok(), is_understood, "{version}");
+        }
+        for (version, part) in [("0.1.7", "0.1"), ("0", "0.0"), ("2.3.4", "2")] {
+            assert_eq!(understood(version), part);
         }
     }
 

@@ -1,7 +1,7 @@
 //! The command line: the service, and a client of it.
 //!
 //! May use: [`crate::id`], [`crate::clock`], [`crate::telemetry`], [`crate::workflow`], [`crate::storage`],
-//! [`crate::event`], [`crate::operation`], [`crate::help`], [`crate::app`], [`crate::dialect`].
+//! [`crate::event`], [`crate::operation`], [`crate::help`], [`crate::app`], [`crate::dialect`], [`crate::text`].
 //! The only place that prints.
 #![expect(clippy::print_stderr, reason = "a command line prints")]
 
@@ -49,7 +49,7 @@ use futures_util::FutureExt as _;
 
 use crate::app::{
     self,
-    config::{Config, Sources},
+    config::{Config, ConfigError, Sources},
 };
 use crate::storage::{self, Storage};
 use crate::telemetry::{Telemetry, log_panics};
@@ -445,7 +445,9 @@ pub fn run() -> ExitCode {
 
 fn execute(command: Command) -> ExitCode {
     match command {
-        Command::Serve { definitions } => with_settings(|config| serve(config, definitions)),
+        Command::Serve { definitions } => {
+            with_settings(Config::read, |config| serve(config, definitions))
+        }
         Command::Apply(given) => bundle::apply(&given),
         Command::Bundle(command) => bundle::run(&command),
         Command::Saga(command) => saga::run(&command),
@@ -469,10 +471,10 @@ fn execute(command: Command) -> ExitCode {
         Command::Nodes(arguments) => with_config(|config| nodes::run(&config, &arguments)),
         Command::Members(arguments) => with_config(|config| members::run(&config, &arguments)),
         Command::Health => with_config(|config| health::run(&config)),
-        Command::Migrate { timeout } => with_config(|config| migrate(&config, timeout)),
-        Command::Backup { to } => with_config(|config| backup::back_up(&config, &to)),
+        Command::Migrate { timeout } => with_database(|config| migrate(&config, timeout)),
+        Command::Backup { to } => with_database(|config| backup::back_up(&config, &to)),
         Command::Restore { from, replace } => {
-            with_config(|config| backup::restore(&config, &from, replace))
+            with_database(|config| backup::restore(&config, &from, replace))
         }
         Command::Copy { from, to } => copy::run(&from, &to),
         Command::Help(arguments) => help::run(&arguments),
@@ -485,14 +487,25 @@ fn execute(command: Command) -> ExitCode {
 
 /// Every command reads the settings, so that all of them address the same service.
 fn with_config(command: impl FnOnce(Config) -> ExitCode) -> ExitCode {
-    with_settings(|config| {
+    with_settings(Config::of_client, |config| {
         warn_of(&config.warnings);
         command(config)
     })
 }
 
-fn with_settings(command: impl FnOnce(Config) -> ExitCode) -> ExitCode {
-    match Sources::of_process().and_then(Config::read) {
+/// The same for a command that opens the database.
+fn with_database(command: impl FnOnce(Config) -> ExitCode) -> ExitCode {
+    with_settings(Config::read, |config| {
+        warn_of(&config.warnings);
+        command(config)
+    })
+}
+
+fn with_settings(
+    read: impl FnOnce(Sources) -> Result<Config, ConfigError>,
+    command: impl FnOnce(Config) -> ExitCode,
+) -> ExitCode {
+    match Sources::of_process().and_then(read) {
         Ok(config) => command(config),
         Err(error) => failed(&error),
     }

@@ -1,5 +1,6 @@
 //! How two nodes begin a stream: each proves that it has the secret, and both derive the keys of
-//! this stream. Nodes of different versions refuse each other by name.
+//! this stream. Nodes of different versions refuse each other by name, and so do nodes of clusters
+//! that have the same secret.
 
 use std::time::Duration;
 
@@ -23,6 +24,8 @@ pub(super) struct Introduction {
     pub(super) number: i64,
     pub(super) name: String,
     pub(super) version: String,
+    /// What tells the database of the cluster from every other; empty if that is not known.
+    pub(super) database: String,
 }
 
 /// A peer that has proved that it has the secret, and the keys of the stream to it.
@@ -44,6 +47,9 @@ struct Hello {
     name: String,
     #[prost(bytes = "vec", tag = "4")]
     nonce: Vec<u8>,
+    /// Nodes of older releases do not send it.
+    #[prost(string, tag = "5")]
+    database: String,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -66,6 +72,7 @@ impl Hello {
             number: own.number,
             name: own.name.clone(),
             nonce: id::secret().to_vec(),
+            database: own.database.clone(),
         }
     }
 
@@ -77,6 +84,7 @@ impl Hello {
             number: self.number,
             name: self.name,
             version: self.version,
+            database: self.database,
         };
         if peer.version != own.version {
             return Err(Refused::Version {
@@ -84,6 +92,10 @@ impl Hello {
                 theirs: peer.version,
                 ours: own.version.clone(),
             });
+        }
+        let is_known = !peer.database.is_empty() && !own.database.is_empty();
+        if is_known && peer.database != own.database {
+            return Err(Refused::Database { peer: peer.name });
         }
         if peer.number == own.number {
             return Err(Refused::Itself);
@@ -207,13 +219,24 @@ mod tests {
             number,
             name: name.to_owned(),
             version: version.to_owned(),
+            database: "d".to_owned(),
         }
     }
 
     async fn meet(secrets: [&[u8]; 2], versions: [&str; 2]) -> [Result<Met, Refused>; 2] {
+        introduce(
+            secrets,
+            [node(1, "a", versions[0]), node(2, "b", versions[1])],
+        )
+        .await
+    }
+
+    async fn introduce(
+        secrets: [&[u8]; 2],
+        [first, second]: [Introduction; 2],
+    ) -> [Result<Met, Refused>; 2] {
         let (mut one, mut other) = pipes();
         let (a, b) = (Secret::new(secrets[0]), Secret::new(secrets[1]));
-        let (first, second) = (node(1, "a", versions[0]), node(2, "b", versions[1]));
         let dialling = async {
             let met = dial(&mut one, &a, &first).await;
             drop(one);
@@ -249,6 +272,23 @@ mod tests {
                 said.contains("version 1") && said.contains("version 2"),
                 "{said}"
             );
+        }
+    }
+
+    #[tokio::test]
+    async fn nodes_of_two_databases_are_refused_and_those_that_do_not_say_theirs_meet() {
+        // Both have begun to count at 1.
+        let of = |name, database: &str| Introduction {
+            database: database.to_owned(),
+            ..node(i64::from(database.is_empty()), name, "1")
+        };
+        for refused in introduce([b"s", b"s"], [of("a", "d"), of("b", "e")]).await {
+            assert!(matches!(refused, Err(Refused::Database { .. })));
+        }
+        for (one, other) in [("d", ""), ("", "d")] {
+            for met in introduce([b"s", b"s"], [of("a", one), of("b", other)]).await {
+                met.expect("they meet");
+            }
         }
     }
 

@@ -36,7 +36,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{field::display, info, warn};
 
 use crate::compute::Members;
-use crate::storage::{Node, NodeRow, Storage};
+use crate::storage::{self, Node, NodeRow, Storage};
 use crate::telemetry::LimitedLines;
 
 pub use link::Answers;
@@ -102,6 +102,8 @@ pub enum Refused {
         theirs: String,
         ours: String,
     },
+    #[error("node {peer} belongs to another cluster: it uses another database")]
+    Database { peer: String },
     #[error(
         "node {peer} does not have the secret of this cluster; set the same CYODA_HMAC_SECRET at all nodes"
     )]
@@ -191,7 +193,7 @@ impl Peer {
 
 impl Cluster {
     /// A node, after it has entered the list of nodes.
-    pub fn new(
+    pub async fn new(
         storage: Storage,
         members: Members,
         settings: Settings,
@@ -199,13 +201,14 @@ impl Cluster {
         dial: impl Dial + 'static,
         tasks: TaskTracker,
         stop: CancellationToken,
-    ) -> Self {
+    ) -> Result<Self, storage::Error> {
         let own = Introduction {
             number: storage.node().0,
             name: name.to_owned(),
             version: VERSION.to_owned(),
+            database: storage.database_id().await?,
         };
-        Self(Arc::new(Inner {
+        Ok(Self(Arc::new(Inner {
             storage,
             members,
             settings,
@@ -220,7 +223,7 @@ impl Cluster {
             tasks,
             stop,
             links: CancellationToken::new(),
-        }))
+        })))
     }
 
     /// Whether transactions are open that requests of other nodes may join.
@@ -339,6 +342,9 @@ impl Cluster {
         };
         let met = match handshake::dial(&mut pipe, &self.0.settings.secret, &self.0.own).await {
             Err(Refused::Itself) => return Err(elsewhere("this node itself".to_owned())),
+            Err(Refused::Database { peer }) => {
+                return Err(elsewhere(format!("node {peer} of another cluster")));
+            }
             met => met?,
         };
         if met.peer.number != node.0 {

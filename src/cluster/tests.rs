@@ -21,6 +21,7 @@ fn links(serve: Serve) -> [Arc<Link>; 2] {
                 number: 1,
                 name: "peer".to_owned(),
                 version: VERSION.to_owned(),
+                database: String::new(),
             },
             seal: Seal::new([seal; 32]),
             open: Seal::new([open; 32]),

@@ -136,9 +136,19 @@ impl Members {
     /// Dispatches a call to a member of the tenant and awaits its response. Dropping the future
     /// abandons the call: a late response is dropped.
     pub async fn dispatch(&self, spec: &DispatchSpec<'_>, settings: &Settings) -> Dispatched {
-        let mut attempts = Attempts::default();
+        self.dispatch_further(spec, settings, &mut Attempts::default())
+            .await
+    }
+
+    /// Makes the attempts of a call that follow those.
+    pub async fn dispatch_further(
+        &self,
+        spec: &DispatchSpec<'_>,
+        settings: &Settings,
+        attempts: &mut Attempts,
+    ) -> Dispatched {
         loop {
-            match self.attempt(spec, settings, &mut attempts).await {
+            match self.attempt(spec, settings, attempts).await {
                 Attempted::Ended(called) => return called,
                 Attempted::Again => tokio::time::sleep(RETRY_PAUSE).await,
             }

@@ -2,7 +2,7 @@
 
 use url::Host;
 
-use super::{Config, Driver, Settings, Trust, database, email, http};
+use super::{Config, DatabaseTls, Driver, Settings, SmtpTls, Trust, database, email, http};
 use crate::id::Tenant;
 use crate::outgoing::{Reach, Tls, is_local_name, is_public};
 
@@ -33,12 +33,14 @@ pub(super) fn check(
     match config {
         Config::Http(config) => {
             let url = http::base_url(&config.base_url).map_err(Wrong::Value);
+            let is_encrypted = url.as_ref().map_or(true, |url| url.scheme() == "https");
             note(url.and_then(|url| match url.host() {
                 Some(host) => host_allowed(&host, reach),
                 None => Ok(()),
             }));
             note(http::headers(config).map(|_| ()).map_err(Wrong::Value));
-            note(authorities_allowed(config.tls_ca.as_deref(), trust));
+            let given = config.tls_ca.as_deref();
+            note(authorities_allowed(given, is_encrypted, trust));
         }
         Config::Database(config) => {
             match (&config.host, config.driver) {
@@ -48,7 +50,8 @@ pub(super) fn check(
                 }
                 (None, Driver::Sqlite) => {}
             }
-            note(authorities_allowed(config.tls_ca.as_deref(), trust));
+            let (given, is_encrypted) = (config.tls_ca.as_deref(), config.tls != DatabaseTls::None);
+            note(authorities_allowed(given, is_encrypted, trust));
             let found = database::check(tenant, config, trust, settings);
             note(found.map_err(match config.driver {
                 Driver::Sqlite => Wrong::Forbidden,
@@ -57,7 +60,8 @@ pub(super) fn check(
         }
         Config::Email(config) => {
             note(named_host_allowed(&config.host, reach));
-            note(authorities_allowed(config.tls_ca.as_deref(), trust));
+            let (given, is_encrypted) = (config.tls_ca.as_deref(), config.tls != SmtpTls::None);
+            note(authorities_allowed(given, is_encrypted, trust));
             note(email::check(config).map_err(Wrong::Value));
         }
         Config::Rest | Config::Entity | Config::Member => {}
@@ -105,7 +109,13 @@ fn host_allowed(host: &Host<&str>, reach: Reach) -> Result<(), Wrong> {
     Ok(())
 }
 
-fn authorities_allowed(given: Option<&str>, trust: Trust) -> Result<(), Wrong> {
+/// Authorities of a connection that is not encrypted would protect it in appearance only.
+fn authorities_allowed(given: Option<&str>, is_encrypted: bool, trust: Trust) -> Result<(), Wrong> {
+    if given.is_some() && !is_encrypted {
+        let message = "`tls_ca` has no effect, because connections are not encrypted; use TLS, or \
+                       remove it";
+        return Err(Wrong::Value(message.to_owned()));
+    }
     authorities(given, trust).map(|_| ()).map_err(Wrong::Value)
 }
 

@@ -1,7 +1,7 @@
 //! Connectors to other systems: HTTP servers, databases and mail servers (`orchestration.md` 2.3).
 //!
 //! May use: [`crate::backoff`], [`crate::entity`], [`crate::expr`], [`crate::id`], [`crate::json`],
-//! [`crate::outgoing`], [`crate::shares`], [`crate::telemetry`].
+//! [`crate::outgoing`], [`crate::shares`], [`crate::telemetry`], [`crate::text`].
 //! Must not: show a secret, or hold a thread while it waits.
 //! A connector has a bounded number of calls out, and so has a tenant: a system that hangs delays
 //! the calls to it, and no others. What is out is abandoned at its deadline or when it is

@@ -1,6 +1,8 @@
 //! What is wrong, or odd, about a document.
 
-use std::{borrow::Cow, fmt};
+use std::fmt;
+
+use crate::text::shortened;
 
 /// How many findings are collected of one document. What follows is counted, not listed.
 const FINDINGS_MAX: usize = 1_000;
@@ -95,14 +97,6 @@ impl Findings {
     pub const fn has_errors(&self) -> bool {
         self.errors > 0
     }
-}
-
-/// A text of which so many bytes are kept.
-pub(super) fn shortened(text: &str, max: usize) -> Cow<'_, str> {
-    if text.len() <= max {
-        return Cow::Borrowed(text);
-    }
-    Cow::Owned(format!("{}…", &text[..text.floor_char_boundary(max)]))
 }
 
 /// The findings, a line each, and the totals.

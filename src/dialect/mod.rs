@@ -1,6 +1,6 @@
 //! Documents that people write, read into what the service runs.
 //!
-//! May use: [`crate::clock`], [`crate::expr`], [`crate::id`], [`crate::program`].
+//! May use: [`crate::clock`], [`crate::expr`], [`crate::id`], [`crate::program`], [`crate::text`].
 //! Must not: await, read a clock, draw a random number, touch storage or files.
 //! A reader reports everything that is wrong with a document at once, as [`Finding`]s; only a
 //! document without errors becomes a value. So nothing behind this module meets a document that

@@ -13,10 +13,12 @@ use super::{
 use crate::dispatch::Callee;
 use crate::workflow::{Schedule, Timing, Workflow};
 
-/// `workflow-engine.md` §9.3: timers of states the entity has left are cancelled.
+/// `workflow-engine.md` §9.3: timers of states the entity has left are cancelled. If it has come
+/// back, those of transitions are armed again, and those of processors are not (§9.6).
 pub(super) fn cancel_left_behind(run: &mut Run) {
     for armed in std::mem::take(&mut run.armed) {
-        if armed.state == run.state {
+        let was_left = armed.kind == TimerKind::Processor && run.left.contains(&armed.state);
+        if armed.state == run.state && !was_left {
             run.armed.push(armed);
             continue;
         }

@@ -30,6 +30,13 @@ pub enum Error {
         state: StateName,
         known: Vec<TransitionName>,
     },
+    #[error(
+        "transition `{transition}` of state `{state}` was imported anew and does not have the processor at its place with which the run was to continue"
+    )]
+    NotResumable {
+        transition: TransitionName,
+        state: StateName,
+    },
     #[error("no workflow contains state `{0}`; import a workflow that has this state")]
     NoWorkflow(StateName),
     #[error("transition \"{transition}\" criterion not matched{}", because(reason.as_deref()))]
@@ -119,6 +126,21 @@ pub enum ProcessorFailure {
 }
 
 impl Error {
+    /// The failure of a run whose entity was deleted during a call.
+    pub fn entity_gone(callee: &Callee) -> Self {
+        match callee {
+            Callee::Processor(processor) => Self::Processor {
+                processor: processor.clone(),
+                failure: ProcessorFailure::EntityGone,
+            },
+            Callee::Criterion { name, .. } | Callee::Schedule(name) => Self::Function {
+                kind: callee.kind(),
+                name: name.clone(),
+                message: "the entity was deleted while the function ran".to_owned(),
+            },
+        }
+    }
+
     /// The failure of a run whose call failed.
     pub(super) fn of_call(callee: &Callee, error: DispatchError) -> Self {
         let kind = callee.kind();
@@ -218,7 +240,8 @@ impl Coded for Error {
             Self::TransitionNotFound { .. } | Self::TransitionScheduled { .. } => {
                 Code::TransitionNotFound
             }
-            Self::NoWorkflow(_)
+            Self::NotResumable { .. }
+            | Self::NoWorkflow(_)
             | Self::NotMatched { .. }
             | Self::UnknownCriterion { .. }
             | Self::Internalized { .. }

@@ -1,7 +1,7 @@
 //! The state machine: decides what happens next to an entity, without doing it.
 //!
 //! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::entity`],
-//! [`crate::dispatch`], [`crate::model`], [`crate::condition`], [`crate::workflow`].
+//! [`crate::dispatch`], [`crate::model`], [`crate::condition`], [`crate::workflow`], [`crate::text`].
 //! Must not: await, read a clock, draw a random number, touch storage.
 //! [`step()`] takes a run and one input, and returns the run and what must be done outside before
 //! the next input. Every driver (a request, a timer, a simulation, an explanation) makes the same

@@ -10,9 +10,10 @@ use crate::clock::Timestamp;
 use crate::condition::{Condition, FunctionResults, LeafOutcome, Trace};
 use crate::entity::Image;
 use crate::id::TransitionName;
+use crate::text;
 
 /// How much is stored of the transaction that a caller named, which may be any text.
-const EXPECTED_CHARS: usize = 255;
+const EXPECTED_BYTES: usize = 255;
 
 /// Everything that was decided about one entity in one transaction.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -197,7 +198,7 @@ impl RunRecord {
             at: at.micros(),
             entries: vec![Entry::Aborted {
                 state: stored.state.to_string(),
-                expected: expected.chars().take(EXPECTED_CHARS).collect(),
+                expected: text::start(expected, EXPECTED_BYTES).to_owned(),
                 actual: stored.transaction.to_string(),
             }],
             ended: Vec::new(),
@@ -213,6 +214,20 @@ impl RunRecord {
             .filter(|((_, kept), _)| kept.is_some())
             .map(|(_, ended)| *ended)
             .collect()
+    }
+}
+
+impl Entry {
+    /// That a workflow governs, as a later record of the same run tells it.
+    pub(super) fn chosen_before(&self) -> Option<Self> {
+        let Self::Chosen { workflow, hash, .. } = self else {
+            return None;
+        };
+        Some(Self::Chosen {
+            workflow: workflow.clone(),
+            hash: hash.clone(),
+            why: Reason::HasState,
+        })
     }
 }
 

@@ -1,7 +1,7 @@
 //! A run: one entity moving through its workflow.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, OnceLock},
     time::Duration,
 };
@@ -45,6 +45,9 @@ pub enum Start {
     },
     /// A partially committed run.
     Resumed(Suspended),
+    /// The rest of a partially committed run is given up: the entity stays in its state, whose
+    /// timers are armed.
+    GivenUp(Suspended),
 }
 
 /// What a run does with the entity.
@@ -54,6 +57,8 @@ pub enum Fate {
     Saved,
     /// The guard of a due timer did not hold: only the record is stored.
     Declined,
+    /// The rest of the run is given up: only its timers and the record are stored.
+    Rested,
     /// The due transition is no longer defined.
     Dropped,
 }
@@ -75,6 +80,9 @@ pub struct Suspended {
     transition: String,
     /// The number of the processor that is called next.
     processor: usize,
+    /// Its name. Runs that earlier releases suspended do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    callee: Option<String>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     visits: BTreeMap<String, u32>,
     #[serde(default)]
@@ -89,6 +97,9 @@ pub struct Suspended {
     /// Timers that processors have requested, to be armed when the run ends.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     timers: Vec<AwaitedTimer>,
+    /// The states that it has left and that timers of processors were armed for.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    left: BTreeSet<String>,
 }
 
 /// A timer of a processor, in its stored form.
@@ -126,6 +137,9 @@ pub struct Run {
     pub(super) record: RunRecord,
     /// The armed timers of the entity.
     pub(super) armed: Vec<Armed>,
+    /// The states that it has left and that timers of processors were armed for. It may have come
+    /// back to them.
+    pub(super) left: BTreeSet<StateName>,
     /// Timers of processors that are armed when the run ends.
     pub(super) pending: Vec<Timer>,
     pub(super) timers: Vec<TimerChange>,
@@ -207,6 +221,7 @@ impl Run {
             fate: Fate::Saved,
             record: record(StartKind::Create, None, at),
             armed: Vec::new(),
+            left: BTreeSet::new(),
             pending: Vec::new(),
             timers: Vec::new(),
         }
@@ -221,14 +236,15 @@ impl Run {
         now: Timestamp,
     ) -> Self {
         let mut previous: Arc<str> = base.transition_for_latest_save().into();
-        let mut pending = Vec::new();
+        let (mut pending, mut left) = (Vec::new(), BTreeSet::new());
         let (kind, asked) = match &start {
             Start::Create | Start::Loopback => (StartKind::Update, None),
             Start::Named(name) => (StartKind::Transition, Some(name.clone())),
             Start::Fired { transition, .. } => (StartKind::Timer, Some(transition.clone())),
-            Start::Resumed(suspended) => {
+            Start::Resumed(suspended) | Start::GivenUp(suspended) => {
                 previous = suspended.previous_transition.as_str().into();
                 pending.extend(suspended.timers.iter().map(Timer::from));
+                left.extend(suspended.left.iter().map(|state| state.as_str().into()));
                 let asked = suspended.asked.as_deref().map(TransitionName::from);
                 let began = if suspended.by_timer {
                     StartKind::TimerContinued
@@ -259,6 +275,7 @@ impl Run {
             record: record(kind, asked.as_ref(), now),
             asked,
             armed: Vec::new(),
+            left,
             pending,
             timers: Vec::new(),
         }
@@ -364,10 +381,12 @@ impl Run {
             return None;
         };
         let taken = cascade.transition(&self.state, *transition)?;
+        let callee = taken.processors.get(*processor)?;
         Some(Suspended {
             workflow: cascade.workflow.name.to_string(),
             transition: taken.name.to_string(),
             processor: *processor,
+            callee: Some(callee.name.to_string()),
             visits: cascade
                 .visits
                 .iter()
@@ -378,16 +397,29 @@ impl Run {
             previous_transition: self.previous_transition.to_string(),
             by_timer: self.record.start.continued() == StartKind::TimerContinued,
             timers: self.pending.iter().map(AwaitedTimer::from).collect(),
+            left: self.left.iter().map(ToString::to_string).collect(),
         })
+    }
+
+    /// Notes that the state is left, if a timer of a processor was armed for it.
+    pub(super) fn leave_state(&mut self) {
+        let is_of_state =
+            |armed: &Armed| armed.kind == TimerKind::Processor && armed.state == self.state;
+        if self.armed.iter().any(is_of_state) {
+            self.left.insert(self.state.clone());
+        }
     }
 
     /// The record so far, for the part that is committed first; the rest begins a new record.
     pub fn split_record(&mut self) -> RunRecord {
+        // What the rest reports names the workflow.
+        let mut entries = self.record.entries.iter().rev();
+        let chosen = entries.find_map(Entry::chosen_before);
         let rest = RunRecord {
             start: self.record.start.continued(),
             asked: self.record.asked.clone(),
             at: self.record.at,
-            entries: Vec::new(),
+            entries: chosen.into_iter().collect(),
             ended: Vec::new(),
         };
         let mut part = std::mem::replace(&mut self.record, rest);
@@ -412,16 +444,24 @@ impl Run {
         self.before = OnceLock::new();
     }
 
+    /// The phase that continues a suspended run; none if its definition was changed so that the
+    /// processor is not at its place any more: others would be left out.
     pub(super) fn resume(
         suspended: &Suspended,
         state: &StateName,
         workflow: Arc<Workflow>,
     ) -> Option<Phase> {
-        let transition = workflow
-            .state(state)?
-            .transitions
+        let transitions = &workflow.state(state)?.transitions;
+        let transition = transitions
             .iter()
             .position(|transition| transition.name.as_str() == suspended.transition)?;
+        let next = transitions[transition]
+            .processors
+            .get(suspended.processor)?;
+        let callee = suspended.callee.as_deref();
+        if callee.is_some_and(|callee| callee != next.name.as_str()) {
+            return None;
+        }
         Some(Phase::Taking {
             cascade: Cascade {
                 workflow,
@@ -493,6 +533,10 @@ impl From<&AwaitedTimer> for Timer {
 impl Suspended {
     pub(super) fn workflow(&self) -> &str {
         &self.workflow
+    }
+
+    pub(super) fn transition(&self) -> &str {
+        &self.transition
     }
 }
 

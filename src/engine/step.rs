@@ -150,13 +150,32 @@ fn begin(mut run: Box<Run>, start: Start, world: World<'_>) -> Result<Step, Erro
         }
         Start::Fired { kind, transition } => fire(run, kind, &transition, world),
         Start::Resumed(suspended) => {
-            let phase = world
+            let workflow = world
                 .workflows
-                .govern(Some(&suspended.workflow().into()), &run.state)
+                .govern(Some(&suspended.workflow().into()), &run.state);
+            let phase = workflow
+                .clone()
                 .and_then(|workflow| Run::resume(&suspended, &run.state, workflow));
-            match phase {
-                Some(phase) => go(run, phase),
-                None => drop_it(run),
+            match workflow.zip(phase) {
+                Some((workflow, phase)) => {
+                    note_chosen(&mut run, &workflow, Reason::HasState);
+                    go(run, phase)
+                }
+                None => Err(Error::NotResumable {
+                    transition: suspended.transition().into(),
+                    state: run.state,
+                }),
+            }
+        }
+        Start::GivenUp(suspended) => {
+            run.fate = Fate::Rested;
+            let workflow = Some(suspended.workflow().into());
+            match world.workflows.govern(workflow.as_ref(), &run.state) {
+                Some(workflow) => {
+                    cancel_left_behind(&mut run);
+                    go(run, Phase::Arming { workflow, at: 0 })
+                }
+                None => settled(run),
             }
         }
     }

@@ -32,7 +32,10 @@ pub(super) fn take(
             to: taken.next.to_string(),
         };
         run.note(entry);
-        run.state = taken.next.clone();
+        if run.state != taken.next {
+            run.leave_state();
+            run.state = taken.next.clone();
+        }
         return enter(run, cascade, world);
     };
     match &next.task {

@@ -1,6 +1,6 @@
 //! Failures, and their two wire forms.
 //!
-//! May use: [`crate::id`].
+//! May use: [`crate::id`], [`crate::text`].
 //! Every module has its own error enum and maps it with [`Coded`] to the [`Code`] that a client
 //! receives; [`Failure`] is what leaves an operation. The table in [`Code`] is the only place that
 //! knows the wire form of a code (`errors.md` §2 and §3).
@@ -16,6 +16,7 @@ use serde_json::Value;
 pub use code::{Code, Retry};
 
 use crate::id::Ticket;
+use crate::text;
 
 /// A name of a member that came from another node of the same version. There are few names, so each
 /// is kept once for the life of the process.
@@ -356,15 +357,12 @@ pub fn panic_text(panic: &(dyn Any + Send)) -> &str {
     text.unwrap_or("a panic without a message")
 }
 
-/// How much of a text of a caller messages repeat.
-const SHOWN_CHARS: usize = 100;
+/// How much of a text of a caller messages repeat, in bytes.
+const SHOWN_BYTES: usize = 100;
 
 /// The beginning of a text of a caller, for a message: in a header, a longer one can break the answer.
 pub fn shown(text: &str) -> &str {
-    match text.char_indices().nth(SHOWN_CHARS) {
-        Some((end, _)) => &text[..end],
-        None => text,
-    }
+    text::start(text, SHOWN_BYTES)
 }
 
 /// An error's text and that of its causes, outermost first.
@@ -400,7 +398,7 @@ mod tests {
 
     #[test]
     fn a_message_repeats_only_the_beginning_of_a_type() {
-        for (kind, shown) in [("x".repeat(99), 99), ("ä".repeat(20_000), 100)] {
+        for (kind, shown) in [("x".repeat(99), 99), ("ä".repeat(20_000), 50)] {
             let failure = Failure::unknown_type(&kind);
             let repeated: String = kind.chars().take(shown).collect();
             let message = failure.message();

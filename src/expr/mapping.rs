@@ -6,6 +6,7 @@ use indexmap::IndexMap;
 use serde_json::value::RawValue;
 
 use super::{Budget, Path, PathError, Root, budget::TooMuchWork, string};
+use crate::text;
 
 /// How deep a mapping may nest.
 const DEPTH_MAX: usize = 64;
@@ -54,7 +55,7 @@ impl Mapping {
         let raw: &RawValue = serde_json::from_str(text).map_err(|error| not_json(&error))?;
         let path = |text: &str| {
             let unknown = || MappingError::UnknownPath {
-                path: text.chars().take(200).collect(),
+                path: text::start(text, 200).to_owned(),
                 known: members
                     .iter()
                     .map(|member| format!("$.{member}"))

@@ -1,6 +1,6 @@
 //! Values by path, and JSON that is filled with them (`orchestration.md` 1.9 and 2.2).
 //!
-//! May use: nothing of this crate.
+//! May use: [`crate::text`].
 //! Must not: await, read a clock, draw a random number, touch storage.
 //! Texts are copied, never parsed into numbers, so every digit stays as it was written; only what
 //! an expression computes is rounded.

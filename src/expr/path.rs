@@ -1,5 +1,6 @@
 //! Paths to values of a run.
 
+use crate::text;
 use serde_json::value::RawValue;
 
 use super::{
@@ -70,7 +71,7 @@ impl Path {
     /// Parses `$.input.a[0].b`.
     pub fn parse(text: &str) -> Result<Self, PathError> {
         let path = text.strip_prefix("$.").and_then(Self::below_root);
-        path.ok_or_else(|| PathError(text.chars().take(200).collect()))
+        path.ok_or_else(|| PathError(text::start(text, 200).to_owned()))
     }
 
     /// Parses `$.input.a[0].b`, of which the `$.` may be left out.

@@ -12,6 +12,7 @@ use crate::event::{
     payload::{self, compute},
 };
 use crate::id::{CallId, EntityId};
+use crate::text;
 
 /// The principal that caused a call (`grpc.md` §9.6).
 pub(super) const AUTH_TYPE: &str = "authtype";
@@ -155,10 +156,8 @@ const REASON_MAX: usize = 2_048;
 /// The content of a response, by type.
 fn reply(kind: EventType, answer: &compute::Answer<'_>) -> Result<Reply, Rejection> {
     if kind == EventType::EntityCriteriaCalculationResponse {
-        let reason = answer.reason.as_deref().map(|reason| {
-            let end = reason.floor_char_boundary(REASON_MAX);
-            reason[..end].into()
-        });
+        let reason = answer.reason.as_deref();
+        let reason = reason.map(|reason| text::start(reason, REASON_MAX).into());
         return Ok(Reply::Evaluated(CriterionResult {
             matches: answer.matches == Some(true),
             reason,

@@ -6,7 +6,7 @@ use futures_util::{Stream, StreamExt as _, stream};
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status};
 
-use super::{Service, TOKEN_METADATA, invalid, no_room};
+use super::{Service, TOKEN_METADATA, invalid, no_room, with_version};
 use crate::error::{Code, Failure};
 use crate::event::{
     Event, EventType,
@@ -74,7 +74,7 @@ impl Method {
                 let event = success.into_event(&id, route.response);
                 let unread = cx.answers(route.access).hold(event.len()).await;
                 let unread = unread.map_err(|failure| no_room(&failure))?;
-                let mut response = Response::new(event.into());
+                let mut response = with_version(event.into());
                 if let Some(unread) = unread {
                     // The connection has it until the answer is read.
                     response.extensions_mut().insert(unread);
@@ -90,7 +90,7 @@ impl Method {
             {
                 Err(Status::not_found(failure.to_string()))
             }
-            Err(failure) => Ok(Response::new(self.refuse(route, &cx, &id, &failure).into())),
+            Err(failure) => Ok(with_version(self.refuse(route, &cx, &id, &failure).into())),
         }
     }
 
@@ -132,7 +132,7 @@ impl Method {
             |event| event.as_ref().map_or(0, Event::len),
             |failure| Err(no_room(failure)),
         );
-        Ok(Response::new(
+        Ok(with_version(
             answered.map(|event| event.map(Frame::from)).boxed(),
         ))
     }

@@ -1,7 +1,7 @@
 //! The gRPC service: bytes in, bytes out.
 //!
 //! May use: [`crate::id`], [`crate::error`], [`crate::entity`], [`crate::dispatch`],
-//! [`crate::auth`], [`crate::cluster`], [`crate::compute`], [`crate::event`], [`crate::operation`].
+//! [`crate::auth`], [`crate::cluster`], [`crate::compute`], [`crate::event`], [`crate::operation`], [`crate::text`].
 //! Domain errors are in-band, with status `OK`; statuses are for the transport and for requests
 //! that could not be read (`grpc.md` §14).
 
@@ -22,6 +22,7 @@ use crate::compute::{Members, tasks::Channels};
 use crate::error::Failure;
 use crate::event::{frame::Frame, proto::service::cloud_events_service_server::CloudEventsService};
 use crate::operation::{self, Family, Hold, Services};
+use crate::text;
 
 use method::Method;
 
@@ -125,8 +126,15 @@ const STATUS_BYTES_MAX: usize = 2 << 10;
 
 /// The status of a request that could not be read. Its message may repeat what was sent.
 fn invalid(failure: &Failure) -> Status {
-    let message = failure.message();
-    Status::invalid_argument(&message[..message.floor_char_boundary(STATUS_BYTES_MAX)])
+    Status::invalid_argument(text::start(failure.message(), STATUS_BYTES_MAX))
+}
+
+/// A response that says the version of this server, so that clients of another one refuse it.
+fn with_version<T>(answer: T) -> Response<T> {
+    let mut response = Response::new(answer);
+    let version = MetadataValue::from_static(env!("CARGO_PKG_VERSION"));
+    response.metadata_mut().insert(VERSION_METADATA, version);
+    response
 }
 
 #[tonic::async_trait]
@@ -141,10 +149,7 @@ impl CloudEventsService for Service {
     ) -> Result<Response<Outbound>, Status> {
         let (login, hold) = Self::admitted(&mut request)?;
         let answers = stream::start(self.clone(), login, hold.another(), request.into_inner());
-        let mut response = Response::new(answers);
-        let version = MetadataValue::from_static(env!("CARGO_PKG_VERSION"));
-        response.metadata_mut().insert(VERSION_METADATA, version);
-        Ok(response)
+        Ok(with_version(answers))
     }
 
     async fn entity_model_manage(

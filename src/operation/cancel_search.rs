@@ -33,6 +33,7 @@ impl Operation for CancelSearch {
         let (tenant, jobs) = (&cx.caller().tenant, cx.jobs());
         let cancelled = jobs.to_cancel(tenant, id).await?;
         let answer = status(id, &cancelled);
+        let _critical = cx.critical();
         jobs.cancel(tenant, id, &cancelled, cx.outcome(&answer, &[]))
             .await?;
         Ok(Output::one(answer))

@@ -30,7 +30,7 @@ use crate::event::{
 };
 use crate::id::{EntityId, ModelKey, TransactionId};
 use crate::registry::Registry;
-use crate::runtime::{Initiator, Promise, Runtime, Session};
+use crate::runtime::{Critical, CriticalGuard, Initiator, Promise, Runtime, Session};
 use crate::search::Jobs;
 use crate::storage::{
     self, Assumption, Attribution, Committed, Definitions, ModelChange, NodeRow, Storage,
@@ -103,6 +103,8 @@ pub struct Context {
     is_routed: bool,
     /// The bytes of the request, for as long as it is worked on.
     _hold: Option<Arc<Hold>>,
+    /// What of the request is finished if its caller leaves.
+    critical: Critical,
     _in_flight: TaskTrackerToken,
 }
 
@@ -131,6 +133,7 @@ impl Context {
             assumption: None,
             is_routed: false,
             _hold: None,
+            critical: Critical::default(),
             _in_flight: services.in_flight.token(),
         }
     }
@@ -260,6 +263,17 @@ impl Context {
         self.token.is_some()
     }
 
+    /// While it is held, the request is worked on although its caller has left: what has to follow a
+    /// commit is done all the same.
+    pub(super) fn critical(&self) -> CriticalGuard {
+        self.critical.enter()
+    }
+
+    /// What of the request is finished if its caller leaves.
+    pub(super) const fn critical_parts(&self) -> &Critical {
+        &self.critical
+    }
+
     /// A copy of the request's context under an assumption.
     pub(super) fn assuming(&self, assumption: Assumption) -> Self {
         Self {
@@ -332,6 +346,7 @@ impl Context {
             // It may have to wait for the transaction.
             () = self.cancel.cancelled() => return Err(Failure::cancelled()),
         };
+        session.belongs_to(self.critical.clone());
         if let Some(assumption) = &self.assumption {
             session.rest_on(assumption.clone())?;
         }

@@ -364,7 +364,8 @@ pub async fn dispatch_permitted(
     let login = cx.login().clone();
     let begun = Instant::now();
     let span = info_span!("operation", event.r#type = %kind, tenant = %cx.caller().tenant, request.id = %cx.request());
-    let work = async {
+    let critical = cx.critical_parts().clone();
+    let work = async move {
         if let Some(assumption) = assumed(&cx, route, &event) {
             let answer = (route.run)(cx.assuming(assumption.clone()), event.clone()).await;
             if assumption.is_settled() {
@@ -387,7 +388,8 @@ pub async fn dispatch_permitted(
             (answer, _) => answer,
         }
     };
-    let answer = AssertUnwindSafe(work).catch_unwind().instrument(span).await;
+    let work = AssertUnwindSafe(work).catch_unwind().instrument(span);
+    let answer = critical.guarded(work).await;
     measured.since(begun);
     let failure = match answer {
         Ok(Ok(Answer::One(success))) => return Ok(Answer::One(success)),

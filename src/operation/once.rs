@@ -9,7 +9,8 @@
 //! * A run that commits in segments stores what is known then with its first commit: its
 //!   transaction and the entities so far. That is provisional: no repeat receives it while the rest
 //!   is in flight, here or at another process. The last commit stores what is answered in the end; a
-//!   rest that is resumed after a crash leaves what was known; one that fails frees the key.
+//!   rest that is resumed after a crash leaves what was known, or frees the key if items of the
+//!   request were not begun; one that fails frees the key.
 //! * A collection in windows has one outcome per window. A repeat resumes with the first
 //!   window that was not done, so one that failed in its middle can be completed.
 //! * What workers report is committed by the runs that it concerns; the answer is stored afterwards,
@@ -35,7 +36,7 @@ use super::{Access, Answer, Context, Family, Route, Success};
 use crate::error::{Code, Failure};
 use crate::event::{Event, EventType, IDEMPOTENCY_ATTRIBUTE, payload};
 use crate::id::Tenant;
-use crate::runtime::{Lines, Place, Turn};
+use crate::runtime::{COMMITTED, Lines, Place, Turn};
 use crate::storage::{Once, Print, Remembered, StoredOutcome};
 
 /// How many characters a key has at most.
@@ -167,7 +168,7 @@ pub(super) async fn met(cx: &Context, failure: Failure) -> Result<Answer, Failur
     let has_committed = failure
         .properties()
         .iter()
-        .any(|(name, _)| *name == "committedTransactionId");
+        .any(|(name, _)| *name == COMMITTED);
     let promised = cx.promised().filter(|_| may_be_why && !has_committed);
     let Some(promised) = promised else {
         return Err(failure);

@@ -72,6 +72,7 @@ impl Operation for SubmitSearch {
         let job = asked.job(cx.storage().now());
         let answer = status(id, &job);
         let outcome = cx.outcome(&answer, &[]);
+        let _critical = cx.critical();
         cx.jobs().submit(tenant, id, &job, &asked, outcome).await?;
         Ok(Output::one(answer))
     }

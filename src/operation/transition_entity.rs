@@ -10,7 +10,7 @@ use crate::event::{
     },
 };
 use crate::id::{EntityId, TransitionName};
-use crate::runtime::{Content, Update};
+use crate::runtime::{Content, Session, Update};
 
 pub(super) struct TransitionEntity {
     id: EntityId,
@@ -55,12 +55,23 @@ impl Operation for TransitionEntity {
             .runtime()
             .update_alone(&mut session, update, &cx.initiator())
             .await?;
-        let now = session.unit()?.peek(self.id).await?;
-        let now = now.ok_or_else(|| Failure::new(Code::EntityNotFound, "entity not found"))?;
-        let available = cx.runtime().transitions(&mut session, &now).await?;
-        let answer = Transitioned {
-            available_transitions: as_texts(available),
+        let answer = match transitions(&cx, &mut session, self.id).await {
+            Ok(available) => Transitioned {
+                available_transitions: as_texts(available),
+            },
+            Err(failure) => return Err(session.fail(failure).await.warned(updated.warnings)),
         };
         cx.finish(session, answer, updated.warnings).await
     }
+}
+
+/// The transitions of the entity as the session has left it.
+async fn transitions(
+    cx: &Context,
+    session: &mut Session,
+    id: EntityId,
+) -> Result<Vec<TransitionName>, Failure> {
+    let now = session.unit()?.peek(id).await?;
+    let now = now.ok_or_else(|| Failure::new(Code::EntityNotFound, "entity not found"))?;
+    cx.runtime().transitions(session, &now).await
 }

@@ -34,15 +34,17 @@ pub(super) async fn create_chunk(
     let by = cx.initiator();
     let mut session = cx.session_for(part, so_far).await?;
     let mut collected = Warnings::new();
-    let mut ids = Vec::with_capacity(entities.len());
+    let count = entities.len();
+    let mut ids = Vec::with_capacity(count);
     for (item, entity) in entities.into_iter().enumerate() {
-        let created = cx
-            .runtime()
-            .create(&mut session, entity, &by)
-            .await
-            .map_err(|failure| failure.of_item(item).warned(listed(&collected)))?;
-        ids.push(created.id);
-        collected.extend(created.warnings);
+        session.has_more(item + 1 < count);
+        match cx.runtime().create(&mut session, entity, &by).await {
+            Ok(created) => {
+                ids.push(created.id);
+                collected.extend(created.warnings);
+            }
+            Err(failure) => return Err(failed(session, failure, item, &collected).await),
+        }
     }
     let chunk = Chunk::done(session.entry(), ids);
     let finished = finish(cx, session, &chunk, &collected).await;
@@ -65,23 +67,26 @@ pub(super) async fn update_chunk(
     let by = cx.initiator();
     let mut session = cx.session_for(part, so_far).await?;
     let mut collected = Warnings::new();
-    let mut ids = Vec::with_capacity(updates.len());
-    let mut failed = Vec::new();
+    let count = updates.len();
+    let mut ids = Vec::with_capacity(count);
+    let mut left_out = Vec::new();
     for (item, update) in updates.into_iter().enumerate() {
         let id = update.id;
+        // What is known then does not name those that were left out.
+        session.has_more(item + 1 < count || !left_out.is_empty());
         match cx.runtime().update(&mut session, update, &by).await {
             Ok(done) => {
                 ids.push(id);
                 collected.extend(done.warnings);
             }
             Err(failure) if failure.code() == Code::EntityModified => {
-                failed.push((id, item, failure));
+                left_out.push((id, item, failure));
             }
-            Err(failure) => return Err(failure.of_item(item).warned(listed(&collected))),
+            Err(failure) => return Err(failed(session, failure, item, &collected).await),
         }
     }
     let chunk = Chunk {
-        failed,
+        failed: left_out,
         ..Chunk::done(session.entry(), ids)
     };
     let finished = finish(cx, session, &chunk, &collected).await;
@@ -90,14 +95,26 @@ pub(super) async fn update_chunk(
     Ok(chunk)
 }
 
+/// Ends a chunk whose item has failed.
+async fn failed(
+    mut session: Session,
+    failure: Failure,
+    item: usize,
+    warnings: &Warnings,
+) -> Failure {
+    let failure = session.fail(failure).await;
+    failure.of_item(item).warned(listed(warnings))
+}
+
 /// Commits a chunk with what a repeat of the request is to return.
 async fn finish(
     cx: &Context,
-    session: Session,
+    mut session: Session,
     chunk: &Chunk,
     warnings: &Warnings,
 ) -> Result<(), Failure> {
     let stored = StoredChunk::new(chunk, &listed(warnings)).encode();
+    session.has_more(false);
     session.finish_with(&stored, cx.cancel()).await
 }
 

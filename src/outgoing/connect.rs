@@ -49,9 +49,8 @@ pub async fn addresses(
             .collect(),
     };
     let host = host.to_string();
-    if is_limited && let Some(blocked) = found.iter().find(|found| !is_public(found.ip())) {
-        let address = blocked.ip();
-        return Err(Unreachable::Blocked { host, address });
+    if is_limited && found.iter().any(|found| !is_public(found.ip())) {
+        return Err(Unreachable::Blocked(host));
     }
     found.truncate(ADDRESSES_MAX);
     if found.is_empty() {

@@ -11,8 +11,6 @@ mod connect;
 mod limited;
 mod tls;
 
-use std::net::IpAddr;
-
 pub use address::{is_local_name, is_public};
 pub use client::{Answer, Client, Fault};
 pub use connect::{Connection, addresses, connect, secure};
@@ -29,8 +27,9 @@ pub enum Reach {
 /// Why there is no connection.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unreachable {
-    #[error("`{host}` is at {address}, which is not on the public internet")]
-    Blocked { host: String, address: IpAddr },
+    /// Without its address, which tells tenants how a private network is arranged.
+    #[error("`{0}` is not on the public internet")]
+    Blocked(String),
     #[error("`{0}` is a name of this machine or of a local network")]
     Local(String),
     #[error("`{0}` has no address")]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    arrival::{Answer, Arrival, Ask, Effect, Turn},
+    arrival::{Answer, Arrival, Ask, Effect, Since, Turn, Wanted},
     entity::Awaited,
     form::{EntityStep, Program, Tracking},
     history::EventKind,
@@ -25,6 +25,8 @@ pub struct World<'w> {
     pub limits: Limits,
     /// Whether a step on an entity has a turn of its own: what was tried together met conflicts.
     pub is_apart: bool,
+    /// Whether what is done first in this turn is refused: it has met conflicts each time.
+    pub is_contended: bool,
     /// Whether what was done since the run was loaded is enough for one commit.
     pub is_full: bool,
 }
@@ -95,7 +97,7 @@ impl Run {
                 output,
                 error,
             } => machine.child_ended(&run, status, output, error),
-            Arrival::EntityMoved => machine.entity_moved(),
+            Arrival::EntityMoved => machine.look_at_entity(false),
         };
         Ok(machine.drive(flow))
     }
@@ -281,6 +283,10 @@ impl Machine<'_> {
         if deadline.is_some_and(has_come) {
             return self.interrupt(Status::TimedOut, "saga timeout");
         }
+        if matches!(self.run.waiting, Some(Waiting::Entity { .. })) {
+            // It may have been in one of the states before, and not been looked at.
+            return self.look_at_entity(true);
+        }
         let Some(waiting) = self.resume() else {
             return self.ignore();
         };
@@ -292,6 +298,7 @@ impl Machine<'_> {
                 Then::Poll => Flow::Go(Doing::Execute),
                 Then::Attempt => self.retry_attempt(),
                 Then::Delay => self.delayed(),
+                Then::GoOn => self.goes_on(),
             },
             Waiting::Task {
                 task,
@@ -308,12 +315,8 @@ impl Machine<'_> {
                 let ended = Ended::deadline("the outcome was not reported in time");
                 Flow::Go(Doing::Ended(ended))
             }
-            Waiting::Entity { .. } => {
-                let ended = Ended::deadline("the entity reached none of the states in time");
-                Flow::Go(Doing::Ended(self.completed_inside(ended)))
-            }
             // It has no due time.
-            Waiting::Child { .. } => self.ignore(),
+            Waiting::Child { .. } | Waiting::Entity { .. } => self.ignore(),
         }
     }
 
@@ -349,11 +352,13 @@ impl Machine<'_> {
         self.ended_because(Ended::business(outcome, output), Some(reason))
     }
 
-    fn entity_moved(&mut self) -> Flow {
+    /// The entity that is waited for may have moved, or the time for it is over.
+    fn look_at_entity(&mut self, is_over: bool) -> Flow {
         let Some(Waiting::Entity {
             entity,
             states,
             until,
+            seen,
         }) = self.run.waiting.clone()
         else {
             return self.ignore();
@@ -362,12 +367,17 @@ impl Machine<'_> {
         let ask = Ask::Entity {
             step: EntityStep::Await,
             input: input.into(),
-            wanted: states.clone(),
+            wanted: Wanted {
+                states: states.clone(),
+                since: seen.map_or(Since::Parked, Since::Position),
+                until,
+            },
         };
         let awaited = Awaited {
             entity,
             states,
             until,
+            is_over,
         };
         Flow::Ask(ask, Doing::LookingAtEntity(awaited))
     }

@@ -97,11 +97,11 @@ pub enum Ask {
     Call { action: Name, input: Arc<str> },
     /// To start a run below this one.
     Child { reference: Name, input: Arc<str> },
-    /// To work on an entity; `wanted` are the states of [`EntityStep::Await`].
+    /// To work on an entity; `wanted` is what [`EntityStep::Await`] waits for.
     Entity {
         step: EntityStep,
         input: Arc<str>,
-        wanted: Vec<Box<str>>,
+        wanted: Wanted,
     },
     /// The order of the executors of a plan, or the output that is cached under the key.
     Order {
@@ -163,6 +163,27 @@ pub enum StartedChild {
     Disabled,
 }
 
+/// The states of an entity that are waited for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Wanted {
+    pub states: Vec<Box<str>>,
+    pub since: Since,
+    /// Later versions do not count.
+    pub until: Option<Timestamp>,
+}
+
+/// From where on versions of an entity count that is waited for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Since {
+    /// The wait begins.
+    #[default]
+    Now,
+    /// After the version at this position, which was in none of the states.
+    Position(i64),
+    /// After the run was committed last.
+    Parked,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EntityAnswer {
     Done {
@@ -173,8 +194,11 @@ pub enum EntityAnswer {
         state: Box<str>,
         output: Arc<str>,
     },
-    /// It is not; the run is parked.
-    NotYet,
+    /// It is not; the run is parked. With it comes the position of the version that was looked at,
+    /// if it is committed.
+    NotYet {
+        seen: Option<i64>,
+    },
     Refused {
         code: Box<str>,
         message: Box<str>,

@@ -10,7 +10,7 @@ use super::{
     input::Input,
     machine::{By, Doing, Ended, Flow, Machine, Output, failure_output},
     run::{Pass, Payload, Then},
-    step::SentInput,
+    step::{SentInput, fail},
 };
 use crate::expr;
 
@@ -195,7 +195,8 @@ impl<'w> Machine<'w> {
         let elapsed = self.world.now.since(first.unwrap_or(self.world.now));
         let retry = executor.retry.as_ref().filter(|_| may_repeat);
         let delay = retry.and_then(|retry| retry.next(attempts, elapsed, self.world.chance));
-        self.keep_last(ended.output);
+        self.keep_last(ended.output.clone());
+        self.keep_reason(&ended.output);
         match delay {
             Some(delay) => self.later(delay, Then::Attempt),
             None => self.executor_exhausted(&executor.name),
@@ -235,11 +236,12 @@ impl<'w> Machine<'w> {
         if let Some(executor) = self.executor() {
             self.push(EventKind::PlanExecutorRetry, &executor.name);
         }
-        if self.count_attempt() {
-            Flow::Go(Doing::Attempt)
-        } else {
-            self.run.pass = None;
-            super::step::too_many_steps()
+        match self.count_attempt() {
+            Ok(()) => Flow::Go(Doing::Attempt),
+            Err(bound) => {
+                self.run.pass = None;
+                fail(bound)
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::{
-    arrival::{Ask, EntityAnswer},
+    arrival::{Ask, EntityAnswer, Since, Wanted},
     form::{EntityStep, Kind, Target},
     history::EventKind,
     machine::{Doing, Ended, Flow, Machine},
@@ -37,6 +37,8 @@ pub(super) struct Awaited {
     pub(super) entity: Box<str>,
     pub(super) states: Vec<Box<str>>,
     pub(super) until: Option<Timestamp>,
+    /// Whether the time is over.
+    pub(super) is_over: bool,
 }
 
 impl Machine<'_> {
@@ -72,10 +74,11 @@ impl Machine<'_> {
     }
 
     /// Whether what was done so far is committed before the step is executed: it is enough for one
-    /// commit, or the step works on an entity and has a turn of its own, so that its conflicts are
-    /// known to be its own.
+    /// commit, or the step may work on an entity and has a turn of its own, so that its conflicts
+    /// are known to be its own.
     pub(super) fn stands_apart(&self) -> bool {
-        self.world.is_full || (self.world.is_apart && self.is_of_entity())
+        let may_be_of_entity = self.is_of_entity() || self.run.saga.is_some();
+        self.world.is_full || (self.world.is_apart && may_be_of_entity)
     }
 
     /// Does something after a delay, at once if there is none.
@@ -90,6 +93,7 @@ impl Machine<'_> {
                 Then::Poll => Flow::Go(Doing::Execute),
                 Then::Attempt => self.retry_attempt(),
                 Then::Delay => self.delayed(),
+                Then::GoOn => self.goes_on(),
             };
         }
         let until = self.world.now.after(delay);
@@ -101,7 +105,7 @@ impl Machine<'_> {
             let ask = Ask::Entity {
                 step,
                 input: input.into(),
-                wanted: Vec::new(),
+                wanted: Wanted::default(),
             };
             return Flow::Ask(ask, Doing::CallingEntity);
         }
@@ -126,12 +130,17 @@ impl Machine<'_> {
                 let ask = Ask::Entity {
                     step,
                     input: input.into(),
-                    wanted: parsed.states.clone(),
+                    wanted: Wanted {
+                        states: parsed.states.clone(),
+                        since: Since::Now,
+                        until: None,
+                    },
                 };
                 let doing = Doing::LookingAtEntity(Awaited {
                     entity: parsed.entity,
                     states: parsed.states,
                     until,
+                    is_over: false,
                 });
                 Flow::Ask(ask, doing)
             }
@@ -145,20 +154,27 @@ impl Machine<'_> {
     ) -> Flow {
         let ended = match (answer, waited) {
             (
-                EntityAnswer::NotYet,
+                EntityAnswer::NotYet { seen },
                 Some(Awaited {
                     entity,
                     states,
                     until,
+                    is_over: false,
                 }),
             ) => {
                 return Flow::Park(Waiting::Entity {
                     entity,
                     states,
                     until,
+                    seen,
                 });
             }
-            (EntityAnswer::NotYet, None) => refused("BAD_REQUEST", "nothing is waited for", false),
+            (EntityAnswer::NotYet { .. }, Some(_)) => {
+                Ended::deadline("the entity reached none of the states in time")
+            }
+            (EntityAnswer::NotYet { .. }, None) => {
+                refused("BAD_REQUEST", "nothing is waited for", false)
+            }
             (EntityAnswer::Done { output }, _) => Ended::business("success", output),
             (EntityAnswer::Reached { state, output }, _) => {
                 Ended::business(self.named_or(&state, "success"), output)

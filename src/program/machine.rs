@@ -20,6 +20,10 @@ pub(super) const HISTORY_MAX: u64 = 64 << 20;
 /// Executions of steps without waiting in between; beyond them the run fails.
 const EXECUTIONS_MAX: u32 = 256;
 
+/// Why a run fails that has reached a bound (`orchestration.md` 1.13).
+const TOO_MANY_STEPS: &str = "max step limit reached";
+const HISTORY_TOO_LARGE: &str = "the history of the run has more than 64 MiB";
+
 /// What a turn does next.
 #[derive(Debug, Clone)]
 pub(super) enum Doing {
@@ -191,8 +195,11 @@ impl<'w> Machine<'w> {
                 Flow::PutOff(then) => {
                     let until = self.world.now;
                     self.run.waiting = Some(Waiting::Timer { then, until });
-                    self.run.status = Status::Waiting;
                     self.unload();
+                    if self.run.status.is_end() {
+                        break Next::End;
+                    }
+                    self.run.status = Status::Waiting;
                     break Next::Park;
                 }
                 Flow::Stay if self.run.status.is_end() => break self.at_rest(Next::End),
@@ -219,6 +226,7 @@ impl<'w> Machine<'w> {
     /// Forgets what is not stored.
     fn unload(&mut self) {
         self.run.has_entered = false;
+        self.run.has_called = false;
         self.run.loaded.clear();
     }
 
@@ -324,21 +332,25 @@ impl<'w> Machine<'w> {
         position.map_or("", Position::name).into()
     }
 
-    /// Counts an execution; false if the run has had too many.
-    pub(super) fn count(&mut self) -> bool {
+    /// Counts an execution; the bound that the run has reached, if it has.
+    pub(super) fn count(&mut self) -> Result<(), &'static str> {
         self.run.visit.executions += 1;
         self.run.visit.first.get_or_insert(self.world.now);
         self.count_attempt()
     }
 
-    /// Counts another attempt within an execution; false if the run has had too many.
-    pub(super) fn count_attempt(&mut self) -> bool {
+    /// Counts another attempt within an execution.
+    pub(super) fn count_attempt(&mut self) -> Result<(), &'static str> {
         let run = &mut self.run;
         run.steps += 1;
         run.taken += 1;
-        run.taken <= EXECUTIONS_MAX
-            && run.steps <= self.world.limits.steps_max
-            && run.history_bytes <= HISTORY_MAX
+        if run.history_bytes > HISTORY_MAX {
+            return Err(HISTORY_TOO_LARGE);
+        }
+        if run.taken > EXECUTIONS_MAX || run.steps > self.world.limits.steps_max {
+            return Err(TOO_MANY_STEPS);
+        }
+        Ok(())
     }
 
     /// Takes what the run waits for; it is running again.

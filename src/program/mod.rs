@@ -1,6 +1,6 @@
 //! Step workflows as they run: the compiled form, the state of a run, and its machine.
 //!
-//! May use: [`crate::clock`], [`crate::expr`].
+//! May use: [`crate::clock`], [`crate::expr`], [`crate::text`].
 //! Must not: await, read a clock, draw a random number, touch storage. Time and chance are
 //! arguments.
 //!
@@ -22,16 +22,18 @@ mod form;
 mod history;
 mod input;
 mod machine;
+mod reason;
 mod run;
 mod saga;
 mod saga_steps;
+mod standing_back;
 mod step;
 mod unwinding;
 
 pub use advance::{Limits, Refusal, World};
 pub use arrival::{
     Answer, Arrival, Ask, Availability, Chosen, Effect, EntityAnswer, Next, Permit, Problem, Reach,
-    Reply, Sample, StartedChild, Task, Turn,
+    Reply, Sample, Since, StartedChild, Task, Turn, Wanted,
 };
 pub use executors::{BreakerView, ExecutorView, PlanState};
 pub use form::{

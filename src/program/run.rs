@@ -79,6 +79,9 @@ pub struct Run {
     /// Whether a step was entered since the run was loaded.
     #[serde(skip)]
     pub(super) has_entered: bool,
+    /// Whether a connector did its work in the turn since the run was loaded.
+    #[serde(skip)]
+    pub(super) has_called: bool,
     /// What paths may read until the run waits again.
     #[serde(default, skip_serializing_if = "Budget::is_whole")]
     pub(super) budget: Budget,
@@ -167,6 +170,12 @@ impl Status {
     /// The number that stands for it.
     pub const fn number(self) -> u8 {
         self as u8
+    }
+
+    /// The one that a number stands for.
+    pub fn of(number: u8) -> Option<Self> {
+        let mut all = Self::ALL.into_iter();
+        all.find(|status| status.number() == number)
     }
 
     pub fn from_name(name: &str) -> Option<Self> {
@@ -282,6 +291,9 @@ pub enum Waiting {
         states: Vec<Box<str>>,
         #[serde(with = "maybe_micros", default)]
         until: Option<Timestamp>,
+        /// The position of the version that was looked at last; none if that was not committed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        seen: Option<i64>,
     },
 }
 
@@ -294,6 +306,8 @@ pub enum Then {
     Attempt,
     /// The call of a saga's step, or what follows it.
     Delay,
+    /// What a saga does next: its next step, `on_complete`, or the next compensation.
+    GoOn,
 }
 
 /// The counters of a stay at one step.
@@ -394,6 +408,7 @@ impl Run {
             loaded: HashMap::new(),
             taken: 0,
             has_entered: false,
+            has_called: false,
             budget: Budget::default(),
         };
         run.input = run.payload(event.payload(), 1);
@@ -416,6 +431,15 @@ impl Run {
         };
         let deadline = self.saga.as_ref().and_then(|saga| saga.due());
         until.into_iter().chain(deadline).min()
+    }
+
+    /// What names the execution of a step that the run is at, also if its turn is repeated.
+    pub fn execution(&self) -> String {
+        let id = &self.id;
+        match &self.doing {
+            Some(Doing::CalledConnector(purpose)) => format!("{id}:{purpose}"),
+            Some(_) | None => format!("{id}:{}", self.steps),
+        }
     }
 
     /// The number of the last task that was recorded; 0 before the first.
@@ -508,7 +532,7 @@ impl Run {
     clippy::trivially_copy_pass_by_ref,
     reason = "serde passes a reference"
 )]
-const fn is_zero(count: &u32) -> bool {
+pub(super) const fn is_zero(count: &u32) -> bool {
     *count == 0
 }
 

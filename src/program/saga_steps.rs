@@ -35,7 +35,7 @@ impl<'w> Machine<'w> {
         }
     }
 
-    fn saga(&mut self) -> &mut SagaState {
+    pub(super) fn saga(&mut self) -> &mut SagaState {
         // A run of a program that is a saga was begun with one.
         let state = || Box::new(SagaState::new(None));
         self.run.saga.get_or_insert_with(state)
@@ -45,7 +45,7 @@ impl<'w> Machine<'w> {
         self.run.saga.as_ref().map(|saga| &saga.phase)
     }
 
-    fn is_unwinding(&self) -> bool {
+    pub(super) fn is_unwinding(&self) -> bool {
         matches!(self.phase(), Some(Phase::Unwinding(_)))
     }
 
@@ -56,14 +56,17 @@ impl<'w> Machine<'w> {
             return Flow::Go(Doing::Enter(Position::Step(step.clone())));
         }
         self.saga().phase = Phase::Completing;
+        if let Some(flow) = self.stands_back() {
+            return flow;
+        }
         Flow::Go(Doing::Call(Purpose::OnComplete))
     }
 
     /// A step begins: it waits, or calls at once.
     pub(super) fn execute_saga(&mut self, step: &SagaStep) -> Flow {
         let name: Name = self.name();
-        if !self.count() {
-            return self.unwind_for(Status::Failed, "max step limit reached");
+        if let Err(bound) = self.count() {
+            return self.unwind_for(Status::Failed, bound);
         }
         match &step.pause {
             Some(Pause::Delay(delay)) => {
@@ -280,6 +283,8 @@ impl<'w> Machine<'w> {
 
     /// A connector did its work within the turn.
     pub(super) fn called_connector(&mut self, purpose: Purpose, answer: Answer) -> Flow {
+        self.run.has_called = true;
+        self.saga().stood_back = 0;
         if matches!(purpose, Purpose::Action(_)) {
             self.push(EventKind::ActionCompleted, &outcome_of(&answer));
         }
@@ -424,6 +429,9 @@ impl<'w> Machine<'w> {
 
     /// Undoes the newest step that has completed; after the last `on_failure` is called, once.
     pub(super) fn unwind(&mut self) -> Flow {
+        if let Some(flow) = self.stands_back() {
+            return flow;
+        }
         if let Some(step) = self.saga().completed.pop() {
             self.push(EventKind::CompensationStarted, &step);
             return Flow::Go(Doing::Call(Purpose::Undo(step)));

@@ -9,6 +9,7 @@ use super::{
     history::EventKind,
     input::{Input, Prepared, cache_key},
     machine::{By, Doing, Ended, Ending, Flow, Machine, Output},
+    reason::reason_of,
     run::{Payload, Position, Run, RunError, Status, StepResult, Then, Visit, Waiting},
 };
 use crate::clock::Timestamp;
@@ -43,8 +44,8 @@ impl Machine<'_> {
                 Ok(Prepared::Ready(text)) => Input::Mapped(text.into()),
                 Ok(Prepared::Load(events)) => return load(events, Doing::Execute),
                 Err(error) => {
-                    if !self.count() {
-                        return fail(TOO_MANY_STEPS);
+                    if let Err(bound) = self.count() {
+                        return fail(bound);
                     }
                     let message = error.to_string();
                     let ended = Ended::by_engine("execution_failure", "BAD_REQUEST", &message);
@@ -57,8 +58,8 @@ impl Machine<'_> {
         {
             return load(vec![event], Doing::Execute);
         }
-        if !self.count() {
-            return fail(TOO_MANY_STEPS);
+        if let Err(bound) = self.count() {
+            return fail(bound);
         }
         self.call(target, input)
     }
@@ -285,8 +286,8 @@ impl Machine<'_> {
     }
 
     fn wait(&mut self, wait: &Wait) -> Flow {
-        if !self.count() {
-            return fail(TOO_MANY_STEPS);
+        if let Err(bound) = self.count() {
+            return fail(bound);
         }
         let mut stored = self.run.signals.iter();
         if let Some(at) = stored.position(|signal| signal.kind == wait.signal)
@@ -378,6 +379,7 @@ impl Machine<'_> {
             && let Some(delay) =
                 retry.next(executions, self.world.now.since(first), self.world.chance)
         {
+            self.keep_reason(&ended.output);
             if !delay.is_zero() {
                 let name = self.name();
                 self.push(EventKind::RetryScheduled, &name);
@@ -539,29 +541,8 @@ pub(super) enum SentInput {
     Kept(Payload),
 }
 
-pub(super) fn too_many_steps() -> Flow {
-    fail(TOO_MANY_STEPS)
-}
-
-const TOO_MANY_STEPS: &str = "max step limit reached";
-
-fn fail(message: &str) -> Flow {
+pub(super) fn fail(message: &str) -> Flow {
     Flow::Go(Doing::Finish(Ending::failed(message)))
-}
-
-/// Why an execution failed, from an output as [`Ended::by_engine`] writes it.
-fn reason_of(output: &str) -> Option<RunError> {
-    #[derive(serde::Deserialize)]
-    struct Reason {
-        error: Box<str>,
-        #[serde(default)]
-        error_code: Option<Box<str>>,
-    }
-    let reason: Reason = serde_json::from_str(output).ok()?;
-    Some(RunError {
-        code: reason.error_code,
-        message: reason.error,
-    })
 }
 
 /// What follows a step: a run that fails because the step did says why.

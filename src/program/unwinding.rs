@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     arrival::Task,
     form::Name,
-    run::{Payload, Run, Status, Waiting, maybe_micros},
+    run::{Payload, Run, Status, Waiting, is_zero, maybe_micros},
     saga::Purpose,
 };
 use crate::clock::Timestamp;
@@ -30,6 +30,9 @@ pub struct SagaState {
     /// Whether `on_failure` was called.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) has_followed: bool,
+    /// How often the saga has stood back since others last let it write an entity.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(super) stood_back: u32,
     /// The compensations that failed.
     pub errors: Vec<CompensationError>,
 }
@@ -80,6 +83,7 @@ impl SagaState {
             given_up: Vec::new(),
             has_unwound: false,
             has_followed: false,
+            stood_back: 0,
             errors: Vec::new(),
         }
     }

@@ -34,6 +34,7 @@ pub enum Created {
 #[derive(Debug)]
 pub struct Enabled {
     pub name: Arc<str>,
+    pub kind: DefinitionKind,
     /// Whether the name is enabled.
     pub enabled: bool,
     pub disabled_versions: Vec<Arc<str>>,
@@ -152,6 +153,7 @@ pub async fn set_enabled(
     }
     Ok(Enabled {
         name: Arc::clone(&record.key.name),
+        kind: head.kind,
         enabled: !head.disabled,
         disabled_versions: head.disabled_versions(),
     })

@@ -3,7 +3,7 @@
 //!
 //! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::entity`], [`crate::expr`],
 //! [`crate::program`], [`crate::dialect`], [`crate::storage`], [`crate::auth`],
-//! [`crate::connector`], [`crate::workflow`], [`crate::pool`].
+//! [`crate::connector`], [`crate::workflow`], [`crate::pool`], [`crate::text`].
 //! Everything here is a record of a tenant and namespace. What decides something in a unit of work
 //! is read by the unit, so that the unit gets a conflict if it changes before the commit. What was
 //! parsed of a record is kept in memory for as long as the record stays the same.

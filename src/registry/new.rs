@@ -10,6 +10,7 @@ use super::{Error, Idempotency};
 use crate::dialect::{Finding, Findings, flo};
 use crate::program::Program;
 use crate::storage::RecordKey;
+use crate::text;
 
 /// How many bytes of a description lists show.
 const DESCRIPTION_BYTES_MAX: usize = 1_024;
@@ -110,11 +111,7 @@ impl NewDefinition {
 }
 
 pub(super) fn shortened(description: &str) -> Arc<str> {
-    let end = description.floor_char_boundary(DESCRIPTION_BYTES_MAX);
-    if end == description.len() {
-        return description.into();
-    }
-    format!("{}…", &description[..end]).into()
+    text::shortened(description, DESCRIPTION_BYTES_MAX).into()
 }
 
 /// A program as it is stored.

@@ -9,7 +9,7 @@ use axum::{
 use tower::ServiceExt as _;
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
-use crate::error::{Code, Failure};
+use crate::error::{Code, Failure, shown};
 
 /// What browsers are allowed to send.
 const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, PUT, PATCH, DELETE, OPTIONS");
@@ -158,7 +158,7 @@ pub(super) fn check_page(
     if let Some(origin) = text(header::ORIGIN) {
         let is_own = without_scheme(origin).is_some_and(|(_, rest)| rest == host);
         if !is_own && !is_allowed(origin) {
-            let shown: String = origin.chars().take(100).collect();
+            let shown = shown(origin);
             return Err(forbidden(format!(
                 "pages of {shown} may not use this service while authentication is mocked; \
                  name that origin in CYODA_CORS_ALLOWED_ORIGINS, or use CYODA_IAM_MODE=jwt"
@@ -166,7 +166,7 @@ pub(super) fn check_page(
         }
     }
     if is_local && !is_of_this_machine(host) && !is_allowed(&format!("http://{host}")) {
-        let shown: String = host.chars().take(100).collect();
+        let shown = shown(host);
         return Err(forbidden(format!(
             "the host is {shown}, but only this machine may use this service while authentication is \
              mocked; use localhost, or name http://{shown} in CYODA_CORS_ALLOWED_ORIGINS"

@@ -26,13 +26,19 @@ use crate::event::{AttributeValue, Data, Event, EventType, IDEMPOTENCY_ATTRIBUTE
 use crate::id::MessageId;
 use crate::operation::{Answer, Context, Permit, Routed, dispatch_permitted, routed};
 
-/// Headers that carry credentials, which no saga reads.
-const HIDDEN: [&str; 5] = [
+/// What the names of headers with credentials have in them. No saga reads these headers: its input
+/// is stored, where every caller of the tenant reads it, and proxies add the tokens of callers to
+/// requests under names of their own.
+const CREDENTIALS: [&str; 9] = [
     "authorization",
-    "proxy-authorization",
     "cookie",
-    "x-api-key",
-    "x-tx-token",
+    "token",
+    "api-key",
+    "apikey",
+    "secret",
+    "password",
+    "jwt",
+    "oidc",
 ];
 
 /// Serves a request that no other path takes.
@@ -121,7 +127,11 @@ fn not_found() -> Response {
 fn input(route: &Routed, head: &request::Parts, body: &Bytes) -> Result<String, Failure> {
     let mut members: IndexMap<String, String> = IndexMap::new();
     let query = head.uri.query().unwrap_or_default();
+    let token = token(&head.headers);
     for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+        if token.is_some_and(|token| is_token(&value, token)) {
+            continue;
+        }
         members.insert(name.into_owned(), text(&value));
     }
     let body = std::str::from_utf8(body)
@@ -150,20 +160,35 @@ fn input(route: &Routed, head: &request::Parts, body: &Bytes) -> Result<String, 
     }
     let params = object(params.iter().map(|(name, value)| (*name, &**value)));
     members.insert("params".to_owned(), params);
-    members.insert("headers".to_owned(), headers(&head.headers));
+    members.insert("headers".to_owned(), headers(&head.headers, token));
     Ok(object(
         members.iter().map(|(name, value)| (&**name, &**value)),
     ))
 }
 
-fn headers(headers: &HeaderMap) -> String {
-    let shown = headers
+fn headers(headers: &HeaderMap, token: Option<&str>) -> String {
+    let texts = headers
         .iter()
-        .filter(|(name, _)| !HIDDEN.contains(&name.as_str()));
-    let texts: IndexMap<&str, String> = shown
-        .filter_map(|(name, value)| Some((name.as_str(), text(value.to_str().ok()?))))
-        .collect();
+        .filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)));
+    let shown = texts.filter(|(name, value)| {
+        let mut hidden = CREDENTIALS.iter();
+        !hidden.any(|part| name.contains(part))
+            && !token.is_some_and(|token| is_token(value, token))
+    });
+    let texts: IndexMap<&str, String> = shown.map(|(name, value)| (name, text(value))).collect();
     object(texts.iter().map(|(name, value)| (*name, &**value)))
+}
+
+/// The token that the caller has logged in with, or another one that `Authorization` has.
+fn token(headers: &HeaderMap) -> Option<&str> {
+    let given = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (_, token) = given.trim().split_once(' ')?;
+    Some(token.trim()).filter(|token| !token.is_empty())
+}
+
+/// Whether a value is a token, possibly behind a scheme.
+fn is_token(value: &str, token: &str) -> bool {
+    value.trim().rsplit(' ').next() == Some(token)
 }
 
 /// A JSON object of members with any names, whose values are JSON texts.

@@ -1,6 +1,7 @@
 //! Calls to members, inside a transaction or between two of them.
 
 use std::{
+    pin::pin,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -15,14 +16,14 @@ use super::{
     token::Ticket,
 };
 use crate::compute::{Attempted, Attempts, DispatchSpec, Dispatched, Failed, RETRY_PAUSE, Work};
-use crate::dispatch::{Attachment, Reply};
+use crate::dispatch::{Attachment, Callee, Reply};
 use crate::engine::{
     self, Answer, Answered, Dispatch, DispatchError, DispatchRecord, ProcessorFailure, Run,
     RunsCall, Scope,
 };
 use crate::entity::{Document, Json};
 use crate::error::{Code, Failure};
-use crate::id::{DispatchKey, EntityId, ProcessorName, TransactionId};
+use crate::id::{DispatchKey, EntityId, TransactionId};
 use crate::storage::Mark;
 
 impl Runtime {
@@ -85,7 +86,7 @@ impl Runtime {
             session,
             image.id,
             &image.document,
-            &call.processor,
+            &Callee::Processor(call.processor.clone()),
             &mut answered,
         )
         .await?;
@@ -96,9 +97,9 @@ impl Runtime {
     async fn dispatch_inside(
         &self,
         session: &mut Session,
-        run: &Run,
+        run: &mut Run,
         call: &Dispatch,
-        anchor: &Anchor,
+        anchor: &mut Anchor,
         by: &Initiator,
     ) -> Result<Answered, Stopped> {
         let image = run.image();
@@ -123,7 +124,22 @@ impl Runtime {
             }
         }
         unit.release(before);
-        take_in_changes(session, id, &sent, &named(call), &mut answered).await?;
+        take_in_changes(session, id, &sent, &call.callee, &mut answered).await?;
+        // A function returns no document that could take precedence.
+        let is_of_function = matches!(
+            answered.result,
+            Ok(Answer {
+                reply: Reply::Evaluated(_) | Reply::Computed { .. },
+                ..
+            })
+        );
+        if is_of_function
+            && let Some(document) = changed_meanwhile(session, id, &sent, &call.callee).await?
+        {
+            let learned = self.learn(session, &anchor.definitions, &document);
+            anchor.definitions = learned.await?;
+            run.take_in(document);
+        }
         Ok(answered)
     }
 
@@ -159,7 +175,7 @@ impl Runtime {
                 session,
                 run.subject().id,
                 &sent,
-                &named(call),
+                &call.callee,
                 &mut answered,
             )
             .await?;
@@ -218,47 +234,66 @@ impl Runtime {
                 .dispatch_after_commit(session, run, call, anchor, by, false)
                 .await;
         }
+        let (members, settings) = (&self.0.members, &self.0.settings.calls);
         let image = run.image();
         let (id, sent) = (image.id, image.document.clone());
         anchor.stage(session, image, None)?;
         let dispatch = DispatchKey::fresh();
         let mut spec = self.spec(run, call, Some(session.id()), dispatch, by);
-        let ticket = session.ticket();
-        spec.token = Some(self.token(ticket, call));
-        let mut calling = Box::pin(self.dispatch_alone(&spec));
+        let before = session.unit()?.mark();
+        let mut attempts = Attempts::default();
         let began = Instant::now();
-        session.park()?;
-        let mut in_time = tokio::select! {
-            biased;
-            called = &mut calling => Some(called),
-            () = tokio::time::sleep(after) => None,
-            error = session.cancelled(by) => return Err(error.into()),
-        };
-        if in_time.is_none() {
-            // The call may end while requests of the member still work in the transaction.
-            in_time = tokio::select! {
+        let mut crossing = pin!(tokio::time::sleep(after));
+        let attempt = loop {
+            let ticket = session.ticket();
+            spec.token = Some(self.token(ticket, call));
+            session.park()?;
+            let attempt = members.attempt(&spec, settings, &mut attempts);
+            let mut attempt = Box::pin(attempt.instrument(span(&spec)));
+            let mut attempted = tokio::select! {
                 biased;
-                taken = session.take_back(by, spec.until) => taken.map(|()| None)?,
-                called = &mut calling => Some(called),
+                attempted = &mut attempt => Some(attempted),
+                () = &mut crossing => None,
+                error = session.cancelled(by) => return Err(error.into()),
             };
-        }
-        if let Some(called) = in_time {
-            if called.outcome.is_err() {
-                session.end_attempt(ticket);
+            if attempted.is_none() {
+                // It may end while requests of the member still work in the transaction.
+                attempted = tokio::select! {
+                    biased;
+                    taken = session.take_back(by, spec.until) => taken.map(|()| None)?,
+                    attempted = &mut attempt => Some(attempted),
+                };
             }
-            session.take_back(by, spec.until).await?;
-            let mut answered = answered(call, called, began);
-            take_in_changes(session, id, &sent, &named(call), &mut answered).await?;
-            return Ok(answered);
-        }
-        if let Some(document) = changed_meanwhile(session, id, &sent, &named(call)).await? {
+            let Some(attempted) = attempted else {
+                break attempt;
+            };
+            drop(attempt);
+            let ended = self.end_attempt(session, attempted, ticket, &before, by, spec.until);
+            if let Some(called) = ended.await? {
+                session.unit()?.release(before);
+                let mut answered = answered(call, called, began);
+                take_in_changes(session, id, &sent, &call.callee, &mut answered).await?;
+                return Ok(answered);
+            }
+        };
+        session.unit()?.release(before);
+        if let Some(document) = changed_meanwhile(session, id, &sent, &call.callee).await? {
             run.take_in(document);
         }
         self.commit_so_far(session, run, anchor, by, dispatch)
             .await?;
         session.renew()?;
         session.leave_slot();
-        let called = calling.await;
+        let called = match attempt.await {
+            Attempted::Ended(called) => called,
+            Attempted::Again => {
+                // The transaction of the first attempts has ended.
+                tokio::time::sleep(RETRY_PAUSE).await;
+                let spec = self.spec(run, call, None, dispatch, by);
+                let further = members.dispatch_further(&spec, settings, &mut attempts);
+                further.instrument(span(&spec)).await
+            }
+        };
         session.take_slot().await;
         let answered = answered(call, called, began);
         self.resume_with(session, run, call, anchor, &answered)
@@ -343,23 +378,40 @@ impl Runtime {
                 attempted = attempt.instrument(span(spec)) => attempted,
                 error = session.cancelled(by) => return Err(error.into()),
             };
-            let has_failed = match &attempted {
-                Attempted::Ended(called) => called.outcome.is_err(),
-                Attempted::Again => true,
-            };
-            if has_failed {
-                session.end_attempt(ticket);
+            let ended = self.end_attempt(session, attempted, ticket, &before, by, spec.until);
+            if let Some(called) = ended.await? {
+                return Ok((called, before));
             }
-            session.take_back(by, spec.until).await?;
-            match attempted {
-                Attempted::Ended(called) => return Ok((called, before)),
-                Attempted::Again => session.unit()?.roll_back_to(&before),
-            }
-            session.leave_slot();
-            tokio::select! {
-                () = tokio::time::sleep(RETRY_PAUSE) => {}
-                error = session.cancelled(by) => return Err(error.into()),
-            }
+        }
+    }
+
+    /// Takes the unit back after an attempt. If another follows, that is after a pause, and on top
+    /// of what was before the first.
+    async fn end_attempt(
+        &self,
+        session: &mut Session,
+        attempted: Attempted,
+        ticket: Ticket,
+        before: &Mark,
+        by: &Initiator,
+        until: Option<tokio::time::Instant>,
+    ) -> Result<Option<Dispatched>, Stopped> {
+        let has_failed = match &attempted {
+            Attempted::Ended(called) => called.outcome.is_err(),
+            Attempted::Again => true,
+        };
+        if has_failed {
+            session.end_attempt(ticket);
+        }
+        session.take_back(by, until).await?;
+        match attempted {
+            Attempted::Ended(called) => return Ok(Some(called)),
+            Attempted::Again => session.unit()?.roll_back_to(before),
+        }
+        session.leave_slot();
+        tokio::select! {
+            () = tokio::time::sleep(RETRY_PAUSE) => Ok(None),
+            error = session.cancelled(by) => Err(error.into()),
         }
     }
 }
@@ -381,7 +433,7 @@ pub(super) async fn take_in_changes(
     session: &mut Session,
     id: EntityId,
     sent: &Json,
-    processor: &ProcessorName,
+    callee: &Callee,
     answered: &mut Answered,
 ) -> Result<(), Stopped> {
     if let Ok(Answer {
@@ -389,7 +441,7 @@ pub(super) async fn take_in_changes(
         ..
     }) = &mut answered.result
     {
-        *document = changed_meanwhile(session, id, sent, processor).await?;
+        *document = changed_meanwhile(session, id, sent, callee).await?;
     }
     Ok(())
 }
@@ -400,13 +452,10 @@ async fn changed_meanwhile(
     session: &mut Session,
     id: EntityId,
     sent: &Json,
-    processor: &ProcessorName,
+    callee: &Callee,
 ) -> Result<Option<Document>, Stopped> {
     let Some(now) = session.unit()?.peek(id).await? else {
-        return Err(Stopped::Engine(engine::Error::Processor {
-            processor: processor.clone(),
-            failure: ProcessorFailure::EntityGone,
-        }));
+        return Err(Stopped::Engine(engine::Error::entity_gone(callee)));
     };
     if now.image.document == *sent {
         return Ok(None);
@@ -448,9 +497,4 @@ fn answered(call: &Dispatch, called: Dispatched, began: Instant) -> Answered {
         }
     };
     Answered { result, record }
-}
-
-/// The name of what a call is for, as failures of processors have it.
-fn named(call: &Dispatch) -> ProcessorName {
-    call.callee.name().into()
 }

@@ -1,18 +1,24 @@
 //! The loop around the engine.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
+
+use tracing::warn;
 
 use super::{
-    Error, Initiator, Runtime, Session,
+    COMMITTED, Error, Initiator, Runtime, Session,
     anchor::{Anchor, Origin, Rest},
     later::{self, Continuation},
     machines::with_status,
 };
+use crate::backoff::Backoff;
 use crate::compat::Compat;
 use crate::engine::{self, Fate, Input, Next, Run, RunOutcome};
 use crate::error::{Code, Coded as _, Failure};
-use crate::id::{DispatchKey, EntityId, TransactionId};
+use crate::id::{DispatchKey, EntityId, Tenant, TransactionId};
 use crate::storage::{self, Attribution, Task, TaskKind, Version};
+
+/// The pauses between attempts to read what is to be resumed.
+const RESUMING: Backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(30));
 
 /// Why a run did not finish.
 pub(super) enum Stopped {
@@ -84,15 +90,12 @@ impl Runtime {
             Ok(_) => Ok(warnings),
             Err(stopped) => {
                 // What was committed stays; the failure is returned to the caller, who decides.
-                let has_committed = session.id() != began_in;
-                Box::pin(session.abandon_unfinished()).await;
-                let failure = stopped.failure(self.0.settings.compat).warned(warnings);
-                if !has_committed {
-                    // Of a collection, a part of an earlier entity may be stored.
-                    return Err(session.after_part(failure));
+                let mut failure = stopped.failure(self.0.settings.compat).warned(warnings);
+                if session.id() != began_in {
+                    failure = failure.with("entityId", entity.to_string());
+                    failure = failure.with(COMMITTED, began_in.to_string());
                 }
-                let failure = failure.with("entityId", entity.to_string());
-                Err(failure.with("committedTransactionId", began_in.to_string()))
+                Err(session.fail(failure).await)
             }
         }
     }
@@ -125,6 +128,11 @@ impl Runtime {
             run.has_armed(tasks.iter().filter_map(later::armed).collect());
         }
         let began_in = session.id();
+        // What a member wrote for a timer that is declined is rolled back.
+        let before = match anchor.origin.task() {
+            Some(_) => Some(session.unit()?.mark()),
+            None => None,
+        };
         let mut input = Input::Go;
         loop {
             let definitions = Arc::clone(&anchor.definitions);
@@ -169,6 +177,13 @@ impl Runtime {
         }
         let outcome = run.finish();
         let fate = outcome.fate;
+        if let Some(before) = before.filter(|_| session.id() == began_in) {
+            let unit = session.unit()?;
+            if matches!(fate, Fate::Declined | Fate::Rested) {
+                unit.roll_back_to(&before);
+            }
+            unit.release(before);
+        }
         settle(session, outcome, anchor, &tasks)?;
         Ok(fate)
     }
@@ -203,6 +218,7 @@ impl Runtime {
                 Attribution { executor: None, .. } => None,
             },
             once: session.promised().cloned(),
+            has_more: session.is_partial(),
         };
         let unit = session.unit()?;
         if let Some(done) = anchor.origin.task() {
@@ -210,17 +226,19 @@ impl Runtime {
         }
         unit.put_task(continuation.task(id, self.0.clock.now())?)?;
         let written = session.id();
+        let _critical = session.critical();
         session.commit_segment(by).await?;
         session.has_committed(id, written);
-        let base = self.committed(session, id, written).await?;
-        let tasks = session.unit()?.tasks(&base).await?;
         let pause = anchor.origin.pause();
-        let rest = tasks
-            .into_iter()
-            .find(|task| task.kind == TaskKind::Continuation)
-            .map(|task| Rest { task, pause });
+        let (base, rest) = match self.committed_rest(session, id, written).await {
+            Ok((base, rest)) => (base, rest.map(|task| Rest { task, pause })),
+            Err(stopped) => {
+                self.resume_later(&by.tenant, id);
+                return Err(stopped);
+            }
+        };
         if let Some(rest) = &rest {
-            session.is_unfinished(rest.task.clone(), rest.pause)?;
+            session.is_unfinished(self, rest.task.clone(), rest.pause)?;
         }
         anchor.origin = Origin::Committed(base, rest);
         Ok(())
@@ -242,6 +260,49 @@ impl Runtime {
         Ok(())
     }
 
+    /// An entity of which a part was committed, and the task that resumes its run.
+    async fn committed_rest(
+        &self,
+        session: &mut Session,
+        id: EntityId,
+        written: TransactionId,
+    ) -> Result<(Version, Option<Task>), Stopped> {
+        let base = self.committed(session, id, written).await?;
+        let tasks = session.unit()?.tasks(&base).await?;
+        Ok((base, continuation(tasks)))
+    }
+
+    /// Has a partially committed run resumed whose task could not be read: no agenda holds it.
+    fn resume_later(&self, tenant: &Tenant, id: EntityId) {
+        let (runtime, by) = (self.clone(), Initiator::system(tenant));
+        let stop = self.0.calls.stop().clone();
+        self.0.calls.spawn(async move {
+            let mut pauses = RESUMING;
+            loop {
+                let mut unit = runtime.storage().unit(&by.tenant, by.attribution());
+                let tasks = async {
+                    match unit.read(id).await? {
+                        Some(version) => unit.tasks(&version).await,
+                        None => Ok(Vec::new()),
+                    }
+                };
+                match tasks.await {
+                    Ok(tasks) => {
+                        if let Some(task) = continuation(tasks) {
+                            runtime.storage().postpone(task.handle(), Duration::ZERO);
+                        }
+                        return;
+                    }
+                    Err(error) => warn!(%error, entity.id = %id, "a partially committed run could not be read; retrying"),
+                }
+                let pause = tokio::time::sleep(pauses.pause());
+                if stop.run_until_cancelled(pause).await.is_none() {
+                    return;
+                }
+            }
+        });
+    }
+
     /// The entity, if that transaction wrote its newest version.
     async fn committed(
         &self,
@@ -256,6 +317,11 @@ impl Runtime {
     }
 }
 
+fn continuation(tasks: Vec<Task>) -> Option<Task> {
+    let mut tasks = tasks.into_iter();
+    tasks.find(|task| task.kind == TaskKind::Continuation)
+}
+
 /// Stores the outcome of a run in the unit.
 fn settle(
     session: &mut Session,
@@ -264,22 +330,24 @@ fn settle(
     tasks: &[Task],
 ) -> Result<(), Failure> {
     let id = outcome.image.id;
-    match (outcome.fate, anchor.origin.base()) {
-        (Fate::Saved, _) => anchor.stage(session, outcome.image, Some(outcome.record))?,
-        (Fate::Declined, Some(base)) => {
-            let unit = session.unit()?;
-            // For a member that was called, it was staged as if the run would save it.
-            unit.leave(id);
-            unit.note(base, outcome.record)?;
+    // The version that stays; none if the run saves another.
+    let mut kept = anchor.origin.base();
+    match (outcome.fate, kept) {
+        (Fate::Saved, _) => {
+            anchor.stage(session, outcome.image, Some(outcome.record))?;
+            kept = None;
         }
-        (Fate::Declined | Fate::Dropped, _) => {}
+        (Fate::Declined | Fate::Rested, Some(base)) if !outcome.record.entries.is_empty() => {
+            session.unit()?.note(base, outcome.record)?;
+        }
+        (Fate::Declined | Fate::Rested | Fate::Dropped, _) => {}
     }
     let unit = session.unit()?;
     if let Some(task) = anchor.origin.task() {
         unit.drop_task(task);
     }
     for change in outcome.timers {
-        later::apply(unit, id, change, tasks)?;
+        later::apply(unit, (id, kept), change, tasks)?;
     }
     Ok(())
 }

@@ -16,7 +16,7 @@ use super::{
     turns::{Room, TaskInFlight, Turns},
 };
 use crate::compute::Principal;
-use crate::engine::{Entry, Run, RunRecord, Start, StartKind};
+use crate::engine::{self, Entry, Run, RunRecord, Start, StartKind};
 use crate::entity::{Actor, ActorKind, Document};
 use crate::error::{Code, Failure};
 use crate::id::{EntityId, StateName, TransitionName};
@@ -92,13 +92,11 @@ impl Runtime {
             });
         }
         while !stop.is_cancelled() {
-            turns.admit(
-                self.storage()
-                    .woken_runs()
-                    .into_iter()
-                    .map(Due::of_run)
-                    .collect(),
-            );
+            let woken = self.storage().woken_runs();
+            for (tenant, note) in self.storage().task_notes() {
+                self.take_note(&tenant, note);
+            }
+            turns.admit(woken.into_iter().map(Due::of_run).collect());
             while let Some((due, slot)) = turns.begin() {
                 tasks.spawn(self.clone().look_after_one(due, slot));
             }
@@ -358,7 +356,8 @@ impl Runtime {
         let mut so_far = String::new();
         if let Some((once, answer)) = &promised {
             so_far.clone_from(answer);
-            session.promise(Promise::resumed(once.clone(), answer.clone()));
+            let has_more = continuation.has_more;
+            session.promise(Promise::resumed(once.clone(), answer.clone(), has_more));
         }
         let definitions = self.definitions(&mut session, &base.image.model).await?;
         let run = Run::update(
@@ -386,16 +385,15 @@ impl Runtime {
                 Ok(Done::Yes)
             }
             // Members may reconnect; every other failure would repeat.
-            Err(Stopped::Engine(error)) if !is_of_timer && !error.is_about_members() => {
+            Err(Stopped::Engine(error))
+                if matches!(error, engine::Error::NotResumable { .. })
+                    || (!is_of_timer && !error.is_about_members()) =>
+            {
                 warn!(%error, entity.id = %entity, "a partially committed run failed; the entity stays as it is");
                 session.abandon_unfinished().await;
-                let mut session = self.session_for(&by, by.attribution());
-                let unit = session.unit()?;
-                unit.drop_task(&task);
-                if let Some((once, _)) = &promised {
-                    free(unit, once)?;
-                }
-                session.finish(&by.cancel).await?;
+                drop(session);
+                let once = promised.as_ref().map(|(once, _)| once);
+                self.give_up(&task, by.attribution(), once).await?;
                 Ok(Done::Yes)
             }
             Err(stopped) => Err(stopped.failure(self.0.settings.compat)),
@@ -403,7 +401,7 @@ impl Runtime {
     }
 }
 
-fn document(json: &crate::entity::Json) -> Result<Document, Failure> {
+pub(super) fn document(json: &crate::entity::Json) -> Result<Document, Failure> {
     Document::from_json(json).map_err(|error| Failure::internal(error.to_string()))
 }
 

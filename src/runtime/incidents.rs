@@ -16,6 +16,7 @@ use crate::random::mixed;
 use crate::registry::producer;
 use crate::storage::{Subject, Task, Trouble, Work};
 use crate::telemetry::measure::IncidentKind;
+use crate::text;
 
 /// After how many failures work stops, and after how many panics.
 const TRIES_MAX: u32 = 20;
@@ -137,8 +138,7 @@ impl Fault {
                 None => failure.to_string(),
             },
         };
-        let end = text.floor_char_boundary(REASON_MAX);
-        text[..end].into()
+        text::start(&text, REASON_MAX).into()
     }
 
     pub(super) fn into_failure(self) -> Failure {
@@ -206,7 +206,11 @@ impl Runtime {
             None => Held::Stopped,
             Some(due) => {
                 let pause = Timestamp::from_micros(due).since(self.0.clock.now());
-                if pause.is_zero() {
+                let settings = &self.0.settings;
+                let grown = settings.retry_pause.saturating_mul(PAUSE_GROWTH);
+                let longest = settings.task_pause.max(grown.saturating_mul(6) / 5);
+                // No pause is longer: the clock was ahead when it failed.
+                if pause.is_zero() || pause > longest {
                     Held::No
                 } else {
                     Held::For(pause)
@@ -470,6 +474,8 @@ fn warn_of(about: &About, fault: &Fault) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::ManualClock;
+    use crate::runtime::{RunSettings, fire::tests::runtime_with};
 
     fn again(before: Option<&Trouble>, fault: &Fault, now: i64) -> Trouble {
         let pacing = Pacing {
@@ -501,6 +507,20 @@ mod tests {
         let last = again(trouble.as_ref(), &failed(), now);
         assert!(last.is_incident());
         assert_eq!(&*last.reason, "the form cannot be read");
+    }
+
+    #[tokio::test]
+    async fn a_failure_while_the_clock_was_ahead_holds_nothing_once_it_is_right() {
+        let clock = ManualClock::default();
+        clock.advance_ms(30 * 86_400_000);
+        let runtime = runtime_with(&clock, RunSettings::DEFAULT).await;
+        let (tenant, work): (Tenant, _) = ("t".into(), Work::run(RunId::new(1)));
+        let about = About::new(Work::run(RunId::new(1)));
+        let verdict = runtime.work_failed(&tenant, about, &failed()).await;
+        assert!(matches!(verdict, Verdict::Again(_)));
+        assert!(matches!(runtime.held(&tenant, &work), Held::For(_)));
+        clock.step_ms(-29 * 86_400_000);
+        assert_eq!(runtime.held(&tenant, &work), Held::No);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::engine::{Armed, Suspended, TimerChange, TimerKind};
 use crate::entity::Actor;
 use crate::error::Failure;
 use crate::id::{DispatchKey, EntityId, StateName, TransactionId, TransitionName};
-use crate::storage::{self, NewTask, Once, Print, Task, TaskKind, UnitOfWork};
+use crate::storage::{NewTask, Once, Print, Task, TaskKind, UnitOfWork, Version};
 
 /// A timer as stored in a task; the transition is the name of the task.
 #[derive(Serialize, Deserialize)]
@@ -45,6 +45,8 @@ pub(super) struct Continuation {
     pub(super) armed_by: Option<Actor>,
     /// Of a request with an idempotency key, whose outcome is provisional until the rest has ended.
     pub(super) once: Option<Once>,
+    /// Whether that request has more to do than this run.
+    pub(super) has_more: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -59,6 +61,8 @@ struct ContinuationBody {
     armed_by: Option<By>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     once: Option<OnceBody>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    has_more: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -146,6 +150,7 @@ impl Continuation {
             by: By::of(&self.principal.actor, &self.principal.roles),
             armed_by: self.armed_by.map(|actor| By::of(&actor, &[])),
             once: self.once.as_ref().map(OnceBody::of),
+            has_more: self.has_more,
         };
         Ok(NewTask {
             entity,
@@ -169,6 +174,7 @@ impl Continuation {
                 None => None,
             },
             once: body.once.map(OnceBody::once),
+            has_more: body.has_more,
         })
     }
 }
@@ -204,10 +210,11 @@ pub(super) fn armed(task: &Task) -> Option<Armed> {
     })
 }
 
-/// Applies changes to the timers of an entity that has these tasks.
+/// Applies changes to the timers of an entity that has these tasks: one that the unit saves, or has
+/// read at `base`.
 pub(super) fn apply(
     unit: &mut UnitOfWork,
-    entity: EntityId,
+    (entity, base): (EntityId, Option<&Version>),
     change: TimerChange,
     tasks: &[Task],
 ) -> Result<(), Failure> {
@@ -229,14 +236,17 @@ pub(super) fn apply(
                 // A timer armed by a timer keeps the first one's author.
                 by: By::of(&unit.attribution().author, &[]),
             };
-            let armed: Result<(), storage::Error> = unit.put_task(NewTask {
+            let task = NewTask {
                 entity,
                 kind: task_kind(timer.kind),
                 name: timer.transition.shared(),
                 due: timer.due,
                 body: encode(&body)?,
-            });
-            armed?;
+            };
+            match base {
+                Some(base) => unit.put_task_of(base, task)?,
+                None => unit.put_task(task)?,
+            }
         }
     }
     Ok(())

@@ -5,7 +5,7 @@
 //! [`crate::workflow`], [`crate::engine`], [`crate::explain`], [`crate::storage`],
 //! [`crate::compute`], [`crate::connector`], [`crate::pool`], [`crate::dialect`],
 //! [`crate::wasm`], [`crate::expr`], [`crate::program`], [`crate::registry`],
-//! [`crate::condition`], [`crate::random`], [`crate::search`], [`crate::shares`].
+//! [`crate::condition`], [`crate::random`], [`crate::search`], [`crate::shares`], [`crate::text`].
 //! A [`Session`] is one request working on a unit: its own, or an open one that the request joins
 //! with a token. While a member is called the unit is parked, so that the member's requests can
 //! join it (`grpc.md` §10).
@@ -13,10 +13,12 @@
 mod again;
 mod anchor;
 mod apart;
+mod critical;
 mod dispatch;
 mod drive;
 mod explain;
 mod fire;
+mod given_up;
 mod incidents;
 mod later;
 mod lines;
@@ -59,10 +61,11 @@ use crate::telemetry::measure::Step;
 use crate::wasm::Wasm;
 
 pub use again::again;
+pub use critical::{Critical, CriticalGuard};
 pub use explain::{Explained, Supposed};
 pub use lines::{Lines, Place, Turn};
 pub use promise::Promise;
-pub use session::Session;
+pub use session::{COMMITTED, Session};
 pub use write::{Content, Created, Deleted, NewEntity, Update, Updated};
 
 use token::Signer;

@@ -19,6 +19,8 @@ pub struct Promise {
     entities: Vec<EntityId>,
     /// Whether an outcome is already stored.
     stored: bool,
+    /// Whether the request has more to do than what it is at: if it ends there, it was not done.
+    has_more: bool,
 }
 
 impl Promise {
@@ -31,13 +33,16 @@ impl Promise {
             so_far: Box::new(so_far),
             entities: Vec::new(),
             stored: false,
+            has_more: false,
         }
     }
 
-    /// That of a request whose rest is done without it: what it would have answered stays.
-    pub(super) fn resumed(once: Once, answer: String) -> Self {
+    /// That of a request whose rest is done without it: what it would have answered stays, unless
+    /// there was more to do.
+    pub(super) fn resumed(once: Once, answer: String, has_more: bool) -> Self {
         Self {
             stored: true,
+            has_more,
             ..Self::new(once, move |_, _| answer.clone())
         }
     }
@@ -56,8 +61,24 @@ impl Promise {
         self.stored = true;
     }
 
-    /// The outcome of the whole request.
+    /// Notes whether the request has more to do than what it is at.
+    pub(super) const fn has_more(&mut self, has_more: bool) {
+        self.has_more = has_more;
+    }
+
+    pub(super) const fn is_partial(&self) -> bool {
+        self.has_more
+    }
+
+    /// The outcome of the whole request. If it ends with more to do, its key is free again.
     pub(super) fn outcome(&self, answer: &str) -> StoredOutcome {
+        if self.has_more {
+            return freed(&self.once);
+        }
+        self.stored(answer)
+    }
+
+    fn stored(&self, answer: &str) -> StoredOutcome {
         StoredOutcome {
             once: self.once.clone(),
             answer: answer.into(),
@@ -69,7 +90,7 @@ impl Promise {
     pub(super) fn provisional(&self, entry: TransactionId) -> StoredOutcome {
         let mut answer = String::from(PROVISIONAL);
         answer.push_str(&(self.so_far)(entry, &self.entities));
-        self.outcome(&answer)
+        self.stored(&answer)
     }
 }
 
@@ -79,16 +100,21 @@ impl std::fmt::Debug for Promise {
     }
 }
 
-/// Replaces a provisional outcome by one whose time is over: the key is free again.
+/// Replaces a provisional outcome: the key is free again.
 pub(super) fn free(unit: &mut UnitOfWork, once: &Once) -> Result<(), Error> {
-    unit.remember(StoredOutcome {
+    unit.remember(freed(once))
+}
+
+/// An outcome whose time is over.
+fn freed(once: &Once) -> StoredOutcome {
+    StoredOutcome {
         once: Once {
             expires: Timestamp::from_micros(0),
             ..once.clone()
         },
         answer: "".into(),
         again: true,
-    })
+    }
 }
 
 /// The answer of a provisional outcome, if that is what is stored.

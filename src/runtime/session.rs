@@ -1,5 +1,7 @@
 //! One request working on a unit.
 
+mod doing;
+
 use std::{
     mem,
     sync::Arc,
@@ -11,17 +13,21 @@ use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use super::{
-    Error, Initiator,
-    promise::{Promise, free, free_if_provisional},
+    Critical, CriticalGuard, Error, Initiator, Runtime,
+    machines::Acting,
+    promise::{Promise, free_if_provisional},
     runs::Try,
     token::Ticket,
     transactions::Transactions,
     turns::TaskInFlight,
 };
-use crate::error::Failure;
+use crate::error::{Code, Failure};
 use crate::id::{EntityId, TransactionId};
-use crate::storage::{self, Assumption, Attribution, Mark, Once, Storage, Task, UnitOfWork};
+use crate::storage::{Assumption, Attribution, Mark, Once, Task, UnitOfWork};
 use crate::telemetry::measure::Step;
+
+/// The property of a failure that names what was committed before it.
+pub const COMMITTED: &str = "committedTransactionId";
 
 /// How deep calls may nest whose members call back and so cause the next call.
 pub(super) const NESTED_CALLS_MAX: usize = 32;
@@ -42,6 +48,10 @@ pub struct Session {
     /// None while the unit is parked.
     unit: Option<Box<UnitOfWork>>,
     role: Role,
+    /// What of the request is finished if its caller leaves.
+    critical: Critical,
+    /// The entities that are being moved while runs are signalled; the innermost is the last.
+    moving: Vec<EntityId>,
 }
 
 #[derive(Debug)]
@@ -62,6 +72,8 @@ struct Owner {
     slot: Option<TaskInFlight>,
     /// Of what has arrived for a run.
     attempt: Try,
+    /// What actions of state machines are done for.
+    acting: Option<Acting>,
     /// Whether its work is committed at once, and not in segments.
     is_whole: bool,
     /// The first entity of which a part was committed before the rest, and in which transaction.
@@ -93,6 +105,7 @@ impl Owner {
             in_table,
             slot: None,
             attempt: Try::FIRST,
+            acting: None,
             is_whole: false,
             committed: None,
         }
@@ -106,6 +119,8 @@ impl Session {
             transactions,
             id: unit.id(),
             promise: None,
+            critical: Critical::default(),
+            moving: Vec::new(),
             role: Role::Owner(Owner::new(unit.id(), false)),
             unit: Some(unit),
         }
@@ -118,6 +133,8 @@ impl Session {
             transactions,
             id,
             promise: None,
+            critical: Critical::default(),
+            moving: Vec::new(),
             unit: None,
             role: Role::Owner(Owner::new(id, true)),
         }
@@ -142,9 +159,21 @@ impl Session {
             transactions,
             id,
             promise: None,
+            critical: Critical::default(),
+            moving: Vec::new(),
             unit: Some(unit),
             role: Role::Guest(Guest { level, mark }),
         })
+    }
+
+    /// Makes the session part of a request, which may be dropped.
+    pub fn belongs_to(&mut self, critical: Critical) {
+        self.critical = critical;
+    }
+
+    /// While it is held, the request is worked on although its caller has left.
+    pub(super) fn critical(&self) -> CriticalGuard {
+        self.critical.enter()
     }
 
     pub const fn id(&self) -> TransactionId {
@@ -211,13 +240,14 @@ impl Session {
     /// failed rest is retried: none if it is dropped then.
     pub(super) fn is_unfinished(
         &mut self,
+        runtime: &Runtime,
         task: Task,
         pause: Option<Duration>,
     ) -> Result<(), Error> {
         let once = self.promised().cloned();
         let unit = self.unit()?;
         let unfinished = Unfinished {
-            storage: unit.storage().clone(),
+            runtime: runtime.clone(),
             attribution: unit.attribution().clone(),
             task: Some(task),
             pause,
@@ -231,6 +261,15 @@ impl Session {
             earlier.task = None;
         }
         Ok(())
+    }
+
+    /// Ends a request that has failed: what it has committed stays and is named, and the rest of it
+    /// is given up. Every failure that ends a request after a write passes here: without it, the
+    /// rest would be done although the caller was told of a failure.
+    pub async fn fail(&mut self, failure: Failure) -> Failure {
+        let _critical = self.critical();
+        Box::pin(self.abandon_unfinished()).await;
+        self.after_part(failure)
     }
 
     /// Drops uncommitted work: for good, or until it is retried.
@@ -252,15 +291,19 @@ impl Session {
     }
 
     /// The failure of the rest: what was committed stays, and the caller decides.
-    pub(super) fn after_part(&self, failure: Failure) -> Failure {
+    fn after_part(&self, failure: Failure) -> Failure {
+        let is_named = failure
+            .properties()
+            .iter()
+            .any(|(name, _)| *name == COMMITTED);
         let committed = match &self.role {
             Role::Owner(owner) => owner.committed.as_deref(),
             Role::Guest(_) => None,
         };
-        match committed {
+        match committed.filter(|_| !is_named) {
             Some((entity, transaction)) => failure
                 .with("entityId", entity.to_string())
-                .with("committedTransactionId", transaction.to_string()),
+                .with(COMMITTED, transaction.to_string()),
             None => failure,
         }
     }
@@ -358,18 +401,11 @@ impl Session {
         }
     }
 
-    /// Says which try it is of what has arrived for a run.
-    pub fn is_try(&mut self, attempt: Try) {
-        if let Some(owner) = self.owner() {
-            owner.attempt = attempt;
-        }
-    }
-
-    /// How many tries before it met a conflict.
-    pub(super) const fn conflicts(&self) -> u32 {
-        match &self.role {
-            Role::Owner(owner) => owner.attempt.conflicts,
-            Role::Guest(_) => 0,
+    /// The slot that was assigned, for another try.
+    pub(super) const fn vacate(&mut self) -> Option<TaskInFlight> {
+        match self.owner() {
+            Some(owner) => owner.slot.take(),
+            None => None,
         }
     }
 
@@ -384,6 +420,12 @@ impl Session {
     /// that is being advanced.
     pub(super) fn leave_slot(&mut self) {
         self.leave_turn();
+        self.leave_slot_alone();
+    }
+
+    /// Releases the slot, before waiting for work of this process. Others still wait to advance the
+    /// run.
+    pub(super) fn leave_slot_alone(&mut self) {
         if let Some(slot) = self.slot() {
             slot.leave();
         }
@@ -471,6 +513,18 @@ impl Session {
         self.promise.as_ref().map(Promise::once)
     }
 
+    /// Notes whether the request has more to do in this session than what it begins now. A run that
+    /// is resumed without the rest frees the idempotency key then: the request was not done.
+    pub fn has_more(&mut self, has_more: bool) {
+        if let Some(promise) = &mut self.promise {
+            promise.has_more(has_more);
+        }
+    }
+
+    pub(super) fn is_partial(&self) -> bool {
+        self.promise.as_ref().is_some_and(Promise::is_partial)
+    }
+
     /// Notes an entity that the request is about to write.
     pub(super) fn is_about(&mut self, id: EntityId) {
         if let Some(promise) = &mut self.promise {
@@ -518,14 +572,12 @@ impl Session {
         if let (Ok(_), Some(tenant)) = (&outcome, tenant) {
             self.transactions.have_published(&tenant, &published);
         }
-        match (&outcome, &mut owner.progress) {
-            (Ok(_), Progress::Part(unfinished)) => unfinished.task = None,
-            (Ok(_), Progress::Nothing) => {}
-            (Err(_), _) => Box::pin(self.abandon_unfinished()).await,
+        if let (Ok(_), Progress::Part(unfinished)) = (&outcome, &mut owner.progress) {
+            unfinished.task = None;
         }
         match outcome {
             Ok(_) => Ok(()),
-            Err(error) => Err(self.after_part(error.into())),
+            Err(error) => Err(self.fail(error.into()).await),
         }
     }
 }
@@ -536,7 +588,7 @@ impl Session {
 /// request that was dropped.
 #[derive(Debug)]
 struct Unfinished {
-    storage: Storage,
+    runtime: Runtime,
     attribution: Attribution,
     /// None once nothing is left to do.
     task: Option<Task>,
@@ -556,31 +608,24 @@ impl Unfinished {
     }
 
     async fn abandon(mut self) {
-        let Some(task) = self.task.take() else { return };
-        let mut unit = self.storage.unit(&task.tenant, self.attribution.clone());
-        unit.drop_task(&task);
-        let freed = self
-            .once
-            .as_ref()
-            .map_or(Ok(()), |once| free(&mut unit, once));
-        let dropped = match freed {
-            Ok(()) => unit.commit(&CancellationToken::new()).await.map(drop),
-            Err(error) => Err(error),
-        };
-        if let Err(error) = dropped {
+        // Dropped meanwhile, it is repeated.
+        let Some(task) = &self.task else { return };
+        let (by, once) = (self.attribution.clone(), self.once.as_ref());
+        let given_up = self.runtime.give_up(task, by.clone(), once);
+        if let Err(error) = given_up.await {
             // The task may have gone with its entity.
-            if let (storage::Error::Conflict, Some(once)) = (&error, &self.once) {
-                let by = self.attribution.clone();
-                free_if_provisional(&self.storage, &task.tenant, by, once).await;
+            if let (Code::Conflict, Some(once)) = (error.code(), once) {
+                free_if_provisional(self.runtime.storage(), &task.tenant, by, once).await;
             }
             warn!(%error, task.subject = ?task.subject, "a continuation could not be removed; it will be retried");
-            self.task = Some(task);
+        } else {
+            self.task = None;
         }
     }
 
     fn put_off(mut self, pause: Duration) {
         if let Some(task) = self.task.take() {
-            self.storage.postpone(task.handle(), pause);
+            self.runtime.storage().postpone(task.handle(), pause);
         }
     }
 }
@@ -588,7 +633,8 @@ impl Unfinished {
 impl Drop for Unfinished {
     fn drop(&mut self) {
         if let Some(task) = &self.task {
-            self.storage.postpone(task.handle(), Duration::ZERO);
+            let storage = self.runtime.storage();
+            storage.postpone(task.handle(), Duration::ZERO);
         }
     }
 }

@@ -301,10 +301,8 @@ reads! {
     usage(from: i64, to: i64) -> Vec<(Tenant, i64)>;
     /// The next position after another one at which there is something of that.
     usage_next(after: i64) -> Option<i64>;
-    usage_of_messages(until: Sequence) -> Vec<(Tenant, i64)>;
-    usage_of_records(until: Sequence) -> Vec<(Tenant, i64)>;
-    usage_of_topics(until: Sequence) -> Vec<(Tenant, i64)>;
-    usage_of_runs(until: Sequence) -> Vec<(Tenant, i64)>;
+    /// How many bytes they have in everything else, and the newest commit that is in that.
+    usage_now() -> (i64, Vec<(Tenant, i64)>);
     /// Of so many of the oldest events of topics, those before a time: by tenant the place of the
     /// newest, and how many bytes they take.
     topic_old(before: Timestamp, limit: i64) -> Vec<(Tenant, i64, i64)>;

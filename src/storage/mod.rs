@@ -63,7 +63,7 @@ pub use assumption::Assumption;
 #[cfg(test)]
 pub(crate) use backend::{Disturbance, Moment, Simulated};
 pub use draft::{
-    Attribution, Committed, ModelChange, NewTopicEvent, Once, Published, StoredOutcome,
+    Attribution, Committed, ModelChange, NewTopicEvent, Once, Published, StoredOutcome, TaskNote,
 };
 pub use due::{Due, Seen};
 pub use error::Error;

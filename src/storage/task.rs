@@ -23,7 +23,8 @@ pub struct NewTask {
 /// A change that a unit makes to tasks.
 #[derive(Debug, Clone)]
 pub(super) enum TaskChange {
-    Put(NewTask),
+    /// The row of its entity is that of a write of the unit; this one, if it does not write it.
+    Put(NewTask, Option<EntityRow>),
     Drop(Dropped),
 }
 

@@ -303,6 +303,12 @@ async fn what_is_no_backup_replaces_nothing() {
         let (done, reported) = run(&folder, &memory, &[command, text(&good)]).await;
         assert!(!done && reported.contains("in memory"), "{reported}");
     }
+    let log = folder.join(format!("{DATABASE}-wal"));
+    let (done, reported) = run(&folder, &[], &["backup", text(&log)]).await;
+    assert!(
+        !done && reported.contains("beside the database"),
+        "{reported}"
+    );
     let newer = folder.join("newer.db");
     fs::copy(&good, &newer).expect("copied");
     rusqlite::Connection::open(&newer)
@@ -331,4 +337,30 @@ async fn what_is_no_backup_replaces_nothing() {
     server.restart();
     let connection = server.connect().await;
     assert_eq!(numbers(&connection, &model).await.len(), 200);
+}
+
+#[tokio::test]
+async fn a_second_backup_to_one_name_is_refused_and_what_an_interrupted_one_left_is_not() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (done, reported) = run(folder.path(), &[], &["migrate"]).await;
+    assert!(done, "{reported}");
+    let copy = folder.path().join("copy.db");
+    let (partial, lock) = (
+        folder.path().join("copy.db.partial"),
+        folder.path().join("copy.db.partial.lock"),
+    );
+    fs::write(&partial, "the half of a copy").expect("writable");
+    // As the first one holds it.
+    let first = fs::File::create(&lock).expect("a file");
+    first.lock().expect("locked");
+    let backup = ["backup", text(&copy)];
+    let (done, reported) = run(folder.path(), &[], &backup).await;
+    let is_said = reported.contains("copy.db is being written by another process");
+    assert!(!done && is_said, "{reported}");
+    let half = fs::read_to_string(&partial).expect("it was not touched");
+    assert_eq!(half, "the half of a copy");
+    drop(first);
+    let (done, reported) = run(folder.path(), &[], &backup).await;
+    assert!(done, "{reported}");
+    assert!(copy.exists() && !partial.exists() && !lock.exists());
 }

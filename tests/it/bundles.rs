@@ -10,7 +10,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::support::{Connection, Server, code, command, token, wait::until};
+use crate::support::{Connection, Server, code, command, outside::Identity, token, wait::until};
 
 const SHOP: &str = r#"connector "api" { type = "rest" }
 connector "orders" {
@@ -218,6 +218,35 @@ async fn a_number_may_be_given_by_a_variable() {
         assert_eq!(found, ["S103 a.hcl:1"], "{port}");
     }
     connection.ok("BundleApplyRequest", of("5432")).await;
+}
+
+/// They would protect a connection in appearance only.
+#[tokio::test]
+async fn authorities_are_refused_where_nothing_is_encrypted() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let authority = Identity::new().authority;
+    let email = "type = \"email\"\n host = \"127.0.0.1\"\n from = \"a@b.example\"";
+    let mysql = "type = \"database\"\n driver = \"mysql\"\n database = \"d\"\n user = \"u\"";
+    let of = |attributes: &str| {
+        let text =
+            format!("connector \"c\" {{\n {attributes}\n tls_ca = <<EOT\n{authority}EOT\n}}\n");
+        json!({"bundle": "b", "files": files(&text)})
+    };
+    for (attributes, plain, encrypted) in [
+        (email, "tls = \"none\"", "tls = \"starttls\""),
+        (mysql, "tls = \"none\"", "tls = \"prefer\""),
+        (
+            "type = \"http\"",
+            "base_url = \"http://127.0.0.1\"",
+            "base_url = \"https://127.0.0.1\"",
+        ),
+    ] {
+        let found = refused(&connection, of(&format!("{attributes}\n {plain}"))).await;
+        assert_eq!(found, ["S103 a.hcl:1"], "{attributes}");
+        let applied = of(&format!("{attributes}\n {encrypted}"));
+        connection.ok("BundleApplyRequest", applied).await;
+    }
 }
 
 #[tokio::test]

@@ -579,6 +579,34 @@ async fn a_stream_between_nodes_that_breaks_is_opened_again_and_a_node_without_i
 }
 
 #[tokio::test]
+async fn a_node_of_another_cluster_gets_no_calls() {
+    let scene = scene().await;
+    // In the other cluster, too, there is a node of the number that the next one here has.
+    let newest = scene.database.execute("select max(i) from node");
+    let next = newest.parse::<i64>().expect("a number") + 1;
+    let other = Database::new(backend::migrate);
+    other.execute(&format!("alter table node alter i restart with {next}"));
+    let foreign = node(&other, "foreign");
+    let wrong = Member::join(&foreign, &["red"]).await;
+    wrong.serve(|_, _| async { Reply::Nothing });
+    let address = foreign.grpc.to_string();
+    let settings = [
+        ("CYODA_CLUSTER_ENABLED", "true"),
+        ("CYODA_NODE_ID", "lost"),
+        ("CYODA_HMAC_SECRET", SECRET),
+        ("CYODA_GRPC_NODE_ADDR", address.as_str()),
+    ];
+    let lost = process(&scene.database, &settings);
+    let _member = Member::join(&lost, &["red"]).await;
+    let connection = scene.a.connect().await;
+    let made = new_entity(&scene.doc, &json!({"n": 1}));
+    let failed = connection.fails("EntityCreateRequest", made).await;
+    assert_eq!(failed, "DISPATCH_FORWARD_FAILED");
+    until_said(&scene.a, "is node foreign of another cluster").await;
+    until_said(&foreign, "node a belongs to another cluster").await;
+}
+
+#[tokio::test]
 async fn a_node_whose_address_is_that_of_another_is_named() {
     let scene = scene().await;
     let wrong = scene.a.grpc.to_string();

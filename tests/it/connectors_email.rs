@@ -2,7 +2,10 @@
 
 use interlock::connector::CallFailed;
 use serde_json::{Value, json};
-use tokio::io::AsyncWriteExt as _;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _, copy},
+    net::{TcpListener, TcpStream},
+};
 
 use super::{
     connectors::{Caller, connector, json_of, refused},
@@ -115,10 +118,60 @@ async fn what_the_mail_server_refuses_is_a_failure_and_no_secret_is_shown() {
     assert!(plain.mails().is_empty() && server.mails().is_empty());
 }
 
+/// Relays one connection to a mail server, and adds to its answer to `STARTTLS`.
+async fn adding(to: u16, added: &'static [u8]) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    tokio::spawn(async move {
+        let (client, _) = listener.accept().await.expect("a connection");
+        let server = TcpStream::connect(("127.0.0.1", to)).await;
+        let (mut from_client, mut to_client) = client.into_split();
+        let (mut from_server, mut to_server) = server.expect("a server").into_split();
+        let down = async {
+            let mut chunk = [0; 4096];
+            loop {
+                let count = from_server.read(&mut chunk).await?;
+                if count == 0 {
+                    return Ok(());
+                }
+                let mut sent = chunk[..count].to_vec();
+                if sent == *b"220 go ahead\r\n" {
+                    sent.extend(added);
+                }
+                to_client.write_all(&sent).await?;
+            }
+        };
+        // It fails once the connection is left.
+        let _ = tokio::try_join!(down, copy(&mut from_client, &mut to_server));
+    });
+    port
+}
+
+/// Whoever stands between can add to what is not encrypted yet: none of it is an answer of the
+/// server.
+#[tokio::test]
+async fn answers_from_before_tls_are_no_answers_of_the_server() {
+    let identity = Identity::new();
+    let user = Some(("ann", "correct horse"));
+    for added in [
+        &b"250-real\r\n250 AUTH PLAIN LOGIN\r\n"[..],
+        b"250-real\r\n250 AUTH PLAIN LOGIN\r\n235 ok\r\n250 ok\r\n250 ok\r\n354 go\r\n250 queued\r\n",
+    ] {
+        let server = MailServer::start(Security::StartTls, &identity, user).await;
+        let mut config = config(&server, "starttls", &identity.authority);
+        config["port"] = json!(adding(server.port, added).await);
+        let came = Caller::new().call(&connector(config), message_to_ann()).await;
+        assert!(
+            matches!(came, Err(CallFailed::Unavailable { .. })),
+            "{came:?}"
+        );
+        assert!(server.mails().is_empty());
+    }
+}
+
 #[tokio::test]
 async fn a_server_that_never_ends_its_line_is_left() {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await;
-    let listener = listener.expect("a port");
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let port = listener.local_addr().expect("an address").port();
     let sending = tokio::spawn(async move {
         let (mut stream, _) = listener.accept().await.expect("a connection");

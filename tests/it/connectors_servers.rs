@@ -88,14 +88,23 @@ async fn a_postgresql_server_that_never_stops_sending_is_left() {
     }
 }
 
+/// A greeting of `MySQL`: the version of the protocol, the flags with or without TLS, the way to
+/// log in.
+fn greeting(protocol: u8, flags: u8, plugin: &str) -> Vec<u8> {
+    let mut whole = vec![0, 0, 0, 0, protocol];
+    whole.extend(b"8.0.40\0\x01\0\0\0abcdefgh\0\xff");
+    whole.push(flags);
+    // With transactions, authentication by plugins, and whatever else there is.
+    whole.extend(b"\x2d\x02\0\xff\xc1\x15\0\0\0\0\0\0\0\0\0\0abcdefghijkl\0");
+    whole.extend(plugin.as_bytes());
+    whole.push(0);
+    whole[0] = u8::try_from(whole.len() - 4).expect("it is short");
+    whole
+}
+
 #[tokio::test]
 async fn a_mysql_server_that_announces_too_many_columns_is_left() {
-    let version: &[u8] = b"\x0a8.0.40\0\x01\0\0\0abcdefgh\0";
-    // Without TLS; with transactions, authentication by plugins, and whatever else there is.
-    let rest: &[u8] =
-        b"\xff\xf7\x2d\x02\0\xff\xc1\x15\0\0\0\0\0\0\0\0\0\0abcdefghijkl\0mysql_native_password\0";
-    let length = u8::try_from(version.len() + rest.len()).expect("it is short");
-    let greeting = [&[length, 0, 0, 0][..], version, rest].concat();
+    let greeting = greeting(10, 0xf7, "mysql_native_password");
     let logged_in: &[u8] = b"\x07\0\0\x02\0\0\0\x02\0\0\0";
     let columns: &[u8] = b"\x09\0\0\x01\xfe\0\0\0\0\0\x10\0\0";
     let came = left("mysql", &greeting, &[logged_in, columns]).await;
@@ -103,6 +112,44 @@ async fn a_mysql_server_that_announces_too_many_columns_is_left() {
         matches!(&came, Err(CallFailed::Unavailable { message }) if message.contains("not of its protocol")),
         "{came:?}"
     );
+}
+
+/// Whoever stands between can change a greeting: the driver is told nothing that the relay does not
+/// act upon.
+#[tokio::test]
+async fn a_server_whose_greeting_gets_around_tls_gets_nothing() {
+    let own = Identity::new().authority;
+    let (own, sha2) = (Some(&*own), "caching_sha2_password");
+    let clear = greeting(10, 0xf7, "mysql_clear_password");
+    for (greeting, tls, authority, expected) in [
+        (
+            greeting(11, 0xff, sha2),
+            "require",
+            own,
+            "protocol of MySQL",
+        ),
+        (greeting(9, 0xff, sha2), "prefer", own, "protocol of MySQL"),
+        (greeting(10, 0xf7, sha2), "require", None, "not support TLS"),
+        (clear, "none", None, "asks for the password"),
+    ] {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        let task = tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.expect("a connection");
+            stream.write_all(&greeting).await.expect("is read");
+            let mut got = Vec::new();
+            let _ = stream.read_to_end(&mut got).await;
+            got
+        });
+        let called = database("mysql", port, tls, authority);
+        let came = Caller::new().call(&called, select()).await;
+        assert!(
+            matches!(&came, Err(CallFailed::Unavailable { message }) if message.contains(expected)),
+            "{came:?}"
+        );
+        let got = timeout(PATIENCE, task).await.expect("it is left");
+        assert_eq!(got.expect("it ends"), b"");
+    }
 }
 
 /// The files of a certificate for `localhost` and of its key, which a database can read, and the

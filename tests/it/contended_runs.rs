@@ -138,6 +138,69 @@ steps:
     }
 }
 
+/// Takes a seat, and then counts on an entity that others change.
+const BOOKING: &str = r#"
+connector "store" { type = "entity" }
+saga "booking" {
+  step "hold" {
+    action {
+      connector = "store"
+      operation = "INSERT"
+      target    = "seats/1"
+      data      = { n = 1 }
+    }
+    compensate {
+      connector = "store"
+      operation = "DELETE"
+      target    = "seats/1"
+      where     = { id = "step.hold.id" }
+    }
+  }
+  step "count" {
+    action {
+      connector = "store"
+      operation = "TRANSITION GO"
+      target    = "moved/1"
+      where     = { id = "input.hot" }
+    }
+  }
+}
+"#;
+
+#[tokio::test]
+async fn a_compensation_is_tried_whatever_conflicts_the_step_before_it_has_met() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let seats = locked_model(&connection, "seats", json!({"n": 1})).await;
+    let workflow = states(json!({"A": [manual("GO", "B", processor("SYNC", json!({})))], "B": []}));
+    let moved = governed_model(&connection, "moved", json!({"n": 1}), workflow).await;
+    let files = json!([{"path": "a.hcl", "text": BOOKING}]);
+    let bundle = json!({"bundle": "booking", "files": files});
+    connection.ok("BundleApplyRequest", bundle).await;
+    let hot = create(&connection, &moved, json!({"n": 1})).await;
+    let member = Member::join(&server, &[]).await;
+    let calls = Arc::new(AtomicUsize::new(0));
+    let (counted, id) = (Arc::clone(&calls), hot.clone());
+    // Its entity is changed in each try.
+    member.serve(move |_, connection| {
+        let n = counted.fetch_add(1, Ordering::SeqCst) + 2;
+        let update = json!({"dataFormat": "JSON", "payload": {"entityId": id, "data": {"n": n}}});
+        async move {
+            connection.ok("EntityUpdateRequest", update).await;
+            Reply::Nothing
+        }
+    });
+    let booking = json!({"definition": "booking", "input": {"hot": hot}, "waitMs": 0});
+    let run = start(&connection, booking).await;
+    let run = ended(&connection, &run).await;
+    assert_eq!(run["status"], "failed", "{run}");
+    assert_eq!(run["compensated"], true, "{run}");
+    assert!(calls.load(Ordering::SeqCst) >= 10);
+    let all = json!({"model": seats});
+    let (left, _) = connection.all("EntityGetAllRequest", all).await;
+    assert!(left.is_empty(), "{left:?}");
+}
+
 #[tokio::test]
 async fn what_is_registered_and_enabled_at_once_is_not_refused() {
     let server = Server::start();

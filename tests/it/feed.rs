@@ -11,7 +11,7 @@ use std::{
 
 use interlock::event::{Event, EventType};
 use serde_json::{Value, json};
-use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::{sync::mpsc::UnboundedReceiver, task::JoinHandle};
 
 use crate::support::{
     Connection, Rest, Server, code, create, get, locked_model, new_entity, payload_of, request,
@@ -492,7 +492,7 @@ async fn a_reader_that_does_not_read_is_disconnected_costs_little_and_can_go_on(
 /// What all writers of a load have done, and whether they shall go on.
 struct Load {
     stop: Arc<AtomicBool>,
-    writers: Vec<tokio::task::JoinHandle<usize>>,
+    writers: Vec<JoinHandle<usize>>,
 }
 
 impl Load {
@@ -654,6 +654,47 @@ async fn what_was_acknowledged_is_there_after_kill_nine_and_the_feed_resumes() {
     let mut feed = Feed::begin(&connection, json!({"fromSequence": from})).await;
     heard.extend(feed.take(written - heard.len()).await);
     check_whole(&server, &heard, written).await;
+}
+
+/// Takes a connection of the command line, and passes on what is sent on it.
+async fn pass_on(listener: &tokio::net::TcpListener, server: &Server) -> JoinHandle<()> {
+    let accepted = tokio::time::timeout(PATIENCE, listener.accept()).await;
+    let (mut near, _) = accepted.expect("connects in time").expect("a connection");
+    let mut far = tokio::net::TcpStream::connect(server.grpc)
+        .await
+        .expect("connects");
+    tokio::spawn(async move {
+        let _ = tokio::io::copy_bidirectional(&mut near, &mut far).await;
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_command_line_resumes_before_the_first_change() {
+    use std::io::{BufRead as _, BufReader};
+    let server = Server::start();
+    let connection = server.connect().await;
+    let model = locked_model(&connection, "doc", json!({"n": 1})).await;
+    create(&connection, &model, json!({"n": 1})).await;
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
+        .await
+        .expect("a port");
+    let address = listener.local_addr().expect("an address").to_string();
+    let mut child = crate::support::command(&server.folder(), &[])
+        .args(["changes", "--data", "--address", &address])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("starts");
+    // The first connection asks for the newest sequence, the second one is lost.
+    let _asked = pass_on(&listener, &server).await;
+    pass_on(&listener, &server).await.abort();
+    let _resumed = pass_on(&listener, &server).await;
+    create(&connection, &model, json!({"n": 2})).await;
+    let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+    let line = lines.next().expect("it goes on").expect("a line");
+    let change: Value = serde_json::from_str(&line).expect("JSON");
+    assert_eq!(change["data"], json!({"n": 2}));
+    child.kill().expect("kills");
+    child.wait().expect("ends");
 }
 
 #[tokio::test]

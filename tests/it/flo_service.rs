@@ -182,6 +182,8 @@ async fn the_shell_session_of_the_transcript_works_as_printed() {
             r#"{{"run_id":"{run}","workflow":"order-approval","version":"1.0.0","status":"completed","input":{{"order_id":"ORD-123","amount":99.99}},"output":{{"charge":"ch_1","by":"manager@co.com"}},"created_at":"{t0}","started_at":"{t1}","completed_at":"{t2}"}}"#
         )
     );
+    let input = shell.line(&["workflow", "status", &run, "--input"]).await;
+    assert_eq!(input, r#"{"order_id":"ORD-123","amount":99.99}"#);
     let again = shell.run(&signal).await;
     assert_eq!((again.code, &*again.out), (Some(1), ""));
     assert!(again.err.contains("RUN_FINISHED"), "{}", again.err);

@@ -223,6 +223,35 @@ async fn a_cancel_ends_a_run_that_cannot_be_read_and_its_parent_goes_on() {
 }
 
 #[tokio::test]
+async fn a_run_whose_state_cannot_be_read_is_listed_and_a_cancel_makes_it_an_incident() {
+    let mut server = Server::on_disk(&[]);
+    let connection = server.connect().await;
+    define(&connection, &waits("approval", 86_400_000)).await;
+    let run = start(&connection, "approval").await;
+    until_status(&connection, &run, "waiting").await;
+    server.kill();
+    let number = run.trim_start_matches("wfrun-");
+    server.change_stored(&format!("update run set state = '[]' where r = {number}"));
+    server.restart();
+    let connection = server.connect().await;
+    let listed = connection.ok("RunsGetRequest", json!({})).await;
+    let item = &listed["items"][0];
+    assert_eq!(item["runId"], run.as_str(), "{listed}");
+    assert_eq!(item["status"], "waiting", "{listed}");
+    let got = until_status(&connection, &run, "waiting").await;
+    assert_eq!(
+        got["error"]["message"],
+        "the state of the run cannot be read"
+    );
+    connection.ok("TasksGetRequest", json!({})).await;
+    let named = json!({"runId": run});
+    let refused = connection.call("RunCancelRequest", named).await;
+    assert_eq!(code(&refused), "STORAGE_DAMAGED");
+    let open = incidents(&connection).await;
+    assert_eq!(open[0]["runId"], run.as_str(), "{open:?}");
+}
+
+#[tokio::test]
 async fn an_advance_that_panics_stops_after_three_panics_and_others_go_on() {
     let mut server = Server::on_disk(&[QUICKLY]);
     let connection = server.connect().await;

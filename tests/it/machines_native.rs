@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 use crate::{
     machines::{ORDER_STATUS, deliver},
     support::{
-        Connection, Member, Reply, Server, code, create, get, locked_model,
+        Connection, Member, Reply, Server, code, create, get, governed_model, locked_model,
         outside::{Behaviour, Outside},
+        scene::{automated, processor, states},
         state,
     },
 };
@@ -428,6 +429,37 @@ async fn an_imported_guard_that_no_event_could_evaluate_is_refused() {
     assert!(message.contains(expected), "{refused}");
 }
 
+/// Anybody may import a workflow, and only an administrator may say when a connector is called.
+#[tokio::test]
+async fn a_guard_that_was_taken_out_of_the_workflow_still_guards_the_action() {
+    let (desk, model) = Desk::with_documents().await;
+    let send = "on \"send\" {";
+    let guarded = REVIEW
+        .replace(send, &format!("{send}\n guard = \"size(input) > 0\""))
+        .replace(
+            "{ text = \"input.text\" }\n      }\n    }\n    on \"print\"",
+            "{ text = \"x\" }\n      }\n    }\n    on \"print\"",
+        );
+    desk.apply(&guarded).await;
+    let id = create(&desk.connection, &model, json!({"title": "t"})).await;
+    let mut workflow = desk.workflows(&model).await[0].clone();
+    let transition = workflow["states"]["open"]["transitions"][2].as_object_mut();
+    let taken_out = transition.expect("a transition").remove("criterion");
+    assert!(taken_out.is_some(), "{workflow}");
+    let import = json!({"model": model, "importMode": "REPLACE", "workflows": [workflow]});
+    desk.connection
+        .ok("EntityWorkflowImportRequest", import)
+        .await;
+    let by_name = json!({"entityId": id, "transition": "send"});
+    let request = "EntityTransitionRequest";
+    let found = desk.connection.fails(request, by_name).await;
+    assert_eq!(found, "GUARD_REJECTED");
+    assert_eq!(state(&get(&desk.connection, &id).await), "open");
+    assert!(desk.notifications.seen().is_empty());
+    let answer = desk.fire(&id, "send", json!({"text": "x"})).await;
+    assert_eq!(ended(&answer), "sent", "{answer}");
+}
+
 #[tokio::test]
 async fn an_action_on_entities_is_part_of_the_commit() {
     let (desk, model) = Desk::with_documents().await;
@@ -533,6 +565,77 @@ async fn an_event_that_meets_another_write_is_tried_again_without_its_action() {
         json!({"title": "meanwhile", "status": "sent"})
     );
     assert_eq!(desk.notifications.seen().len(), 1);
+}
+
+/// What an action writes on entities is rolled back with its try, and so it is part of the next.
+#[tokio::test]
+async fn an_event_that_meets_another_write_does_its_action_on_entities_again() {
+    let (desk, model) = Desk::with_documents().await;
+    // A member is called while the note is written.
+    let called = automated("go", "B", processor("SYNC", json!({})));
+    let workflow = states(json!({"A": [called], "B": []}));
+    let notes = governed_model(&desk.connection, "notes", json!({"text": "x"}), workflow).await;
+    let id = create(&desk.connection, &model, json!({"title": "t"})).await;
+    let member = Member::join(&desk.server, &[]).await;
+    let other = desk.server.connect().await;
+    let (answer, ()) = tokio::join!(desk.fire(&id, "log", json!({"text": "seen"})), async {
+        let call = member.next().await;
+        let update = json!({"dataFormat": "JSON", "payload":
+            {"entityId": id, "data": {"title": "meanwhile"}}});
+        other.ok("EntityUpdateRequest", update).await;
+        member.reply(&call, Reply::Nothing).await;
+        let call = member.next().await;
+        member.reply(&call, Reply::Nothing).await;
+    });
+    let note = answer["actionResult"]["id"].as_str().expect("an id");
+    let note = get(&desk.connection, note).await;
+    assert_eq!(note["data"], json!({"text": "seen"}), "{answer}");
+    let all = json!({"model": notes});
+    let (all, _) = desk.connection.all("EntityGetAllRequest", all).await;
+    assert_eq!(all.len(), 1, "{all:?}");
+}
+
+/// A saga that takes a transition of a machine.
+const SHIPPING: &str = r#"
+saga "shipping" {
+  step "ship" {
+    action {
+      connector = "entity"
+      operation = "TRANSITION send"
+      target    = "documents/2"
+      where     = { id = "input.id" }
+    }
+  }
+}
+"#;
+
+#[tokio::test]
+async fn a_step_that_meets_another_write_is_tried_again_without_the_action_of_its_transition() {
+    let (desk, model) = Desk::with_documents().await;
+    // A transition without an event has no data.
+    let review = REVIEW.replace("body      = { text = \"input.text\" }", "body = { n = 7 }");
+    desk.apply(&(review + SHIPPING)).await;
+    let id = create(&desk.connection, &model, json!({"title": "t"})).await;
+    let slow = Behaviour::Json(200, json!({"sent": true}));
+    let slow = Behaviour::After(Duration::from_millis(500), Box::new(slow));
+    desk.notifications.on("POST /send", slow);
+    let start = json!({"definition": "shipping", "input": {"id": id}, "waitMs": 30_000});
+    let other = desk.server.connect().await;
+    let (started, ()) = tokio::join!(desk.connection.ok("RunStartRequest", start), async {
+        desk.notifications.has_seen(1).await;
+        let update = json!({"dataFormat": "JSON", "payload":
+            {"entityId": id, "data": {"title": "meanwhile"}}});
+        other.ok("EntityUpdateRequest", update).await;
+    });
+    assert_eq!(started["run"]["status"], "completed", "{started}");
+    let entity = get(&desk.connection, &id).await;
+    assert_eq!(state(&entity), "sent");
+    assert_eq!(entity["data"]["title"], "meanwhile");
+    let seen = desk.notifications.seen();
+    assert_eq!(seen.len(), 1, "{seen:?}");
+    let key = seen[0].key();
+    let run = started["runId"].as_str().expect("an id");
+    assert!(key.starts_with(&format!("{run}:ship:action:")), "{key}");
 }
 
 #[tokio::test]

@@ -537,6 +537,20 @@ async fn a_provider_that_answers_badly_has_no_keys_and_keeps_those_it_had() {
 }
 
 #[tokio::test]
+async fn only_administrators_read_the_query_of_an_address() {
+    let (server, provider) = (open(), Provider::start().await);
+    let place = provider.well_known();
+    let uri = format!("{place}?apikey=hidden");
+    let body = json!({"wellKnownConfigUri": uri}).to_string();
+    administrator(&server).post(PROVIDERS, body).await.ok();
+    for (role, expected) in [("ROLE_ADMIN", &uri), ("ROLE_USER", &place)] {
+        let listed = of_tenant(&server, TENANT, &[role]).get(PROVIDERS).await;
+        let listed = listed.ok();
+        assert_eq!(listed[0]["wellKnownConfigUri"], json!(expected), "{listed}");
+    }
+}
+
+#[tokio::test]
 async fn what_cannot_be_registered_is_reported() {
     let (server, provider) = (open(), Provider::start().await);
     let rest = administrator(&server);

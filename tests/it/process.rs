@@ -108,6 +108,7 @@ fn a_bad_setting_ends_the_start_with_its_name() {
         ("CYODA_METRICS_REQUIRE_AUTH", "true"),
         ("CYODA_JWT_SIGNING_KEY_FILE", "/no/such/key.pem"),
         ("CYODA_CONTEXT_PATH", "/{*x}"),
+        ("INTERLOCK_ROUTES_PREFIX", "/{x}/a b"),
         ("CYODA_SQLITE_PATH", "/proc"),
     ] {
         let (code, _, error) = run(folder.path(), &[(name, value)], &[]);
@@ -136,6 +137,14 @@ async fn a_port_that_is_taken_ends_the_start() {
         "{error}"
     );
     assert!(!said.contains("committer"), "{said}");
+    // An address of documentation, which no machine has.
+    let elsewhere = [
+        ("CYODA_STORAGE_BACKEND", "memory"),
+        ("INTERLOCK_BIND_ADDRESS", "192.0.2.1"),
+    ];
+    let (code, _, error) = run(&server.folder(), &elsewhere, &[]);
+    let remedy = "set INTERLOCK_BIND_ADDRESS to an address of this machine";
+    assert!(code == Some(1) && error.contains(remedy), "{error}");
 }
 
 #[tokio::test]
@@ -149,6 +158,51 @@ async fn a_second_process_on_one_file_is_refused() {
     assert!(error.contains("stop that process"), "{error}");
     let (code, _, error) = run(&server.folder(), &[], &["migrate"]);
     assert!(code == Some(1) && error.contains("in use"), "{error}");
+}
+
+#[tokio::test]
+async fn a_second_process_is_refused_by_whatever_name_it_knows_the_database() {
+    let server = Server::on_disk(&[]);
+    let database = server.folder().join(".local/share/interlock/interlock.db");
+    let other = tempfile::tempdir().expect("a folder");
+    let soft = other.path().join("soft.db");
+    std::os::unix::fs::symlink(&database, &soft).expect("a link");
+    let hard = other.path().join("hard.db");
+    std::fs::hard_link(&database, &hard).expect("a link");
+    let is_refused = |path: &Path| {
+        let settings = [("CYODA_SQLITE_PATH", path.to_str().expect("a path"))];
+        for command in [&[][..], &["migrate"]] {
+            let (code, _, error) = run(other.path(), &settings, command);
+            let is_said = error.contains("in use by another process");
+            assert!(code == Some(1) && is_said, "{path:?} {command:?}: {error}");
+        }
+    };
+    is_refused(&soft);
+    is_refused(&hard);
+    std::fs::remove_file(database.with_file_name("interlock.db.lock")).expect("removable");
+    is_refused(&database);
+}
+
+#[test]
+fn a_start_without_room_beside_the_database_says_so() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (code, _, error) = run(folder.path(), &[], &["migrate"]);
+    assert_eq!(code, Some(0), "{error}");
+    let plain = command(folder.path(), &[]);
+    let given = plain.get_envs();
+    // The memory that connections share is a file of 32 KiB.
+    let output = Command::new("/bin/sh")
+        .args(["-c", "ulimit -f 16; exec \"$0\""])
+        .arg(plain.get_program())
+        .current_dir(folder.path())
+        .env_clear()
+        .envs(given.filter_map(|(name, value)| Some((name, value?))))
+        .stdin(Stdio::null())
+        .output()
+        .expect("runs");
+    let error = String::from_utf8_lossy(&output.stderr);
+    let is_said = error.contains("interlock.db cannot be used: no storage space");
+    assert!(output.status.code() == Some(1) && is_said, "{error}");
 }
 
 #[test]
@@ -177,6 +231,19 @@ fn the_database_is_where_it_is_said_to_be() {
         &["migrate"],
     );
     assert!(code == Some(0) && elsewhere.join("interlock/interlock.db").exists());
+}
+
+#[test]
+fn a_command_that_only_connects_needs_no_home() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let arguments = ["call", "AccountGetRequest", "--address", "127.0.0.1:1"];
+    for settings in [&[("HOME", "")], &[("CYODA_STORAGE_BACKEND", "postgres")]] {
+        let (code, _, error) = run(folder.path(), settings, &arguments);
+        assert_eq!(code, Some(1));
+        assert!(error.contains("cannot reach the service"), "{error}");
+    }
+    let (_, _, error) = run(folder.path(), &[("HOME", "")], &["migrate"]);
+    assert!(error.contains("CYODA_SQLITE_PATH"), "{error}");
 }
 
 #[tokio::test]

@@ -95,6 +95,21 @@ impl Shop {
         self.0.send(answer).await;
     }
 
+    /// Waits until it is told to end a call, and answers that it has.
+    async fn ends(&self, task: &Value) {
+        loop {
+            let event = self.0.unasked().await.expect("the stream is open");
+            if event.kind == EventType::TaskCancelEvent {
+                assert_eq!(payload_of(&event)["taskId"], task["taskId"]);
+                break;
+            }
+        }
+        let error = json!({"code": "CANCELLED", "message": "it may have been done"});
+        let answer = json!({"requestId": task["requestId"], "success": false, "error": error});
+        let answer = request("TaskCalculationResponse", &self.0.fresh_id(), answer);
+        self.0.send(answer).await;
+    }
+
     /// Does the next calls, which are these.
     async fn does(&self, operations: &[&str]) {
         for expected in operations {
@@ -172,6 +187,51 @@ async fn a_call_that_hung_is_repeated_when_its_member_has_left() {
     drop(hung);
     other.does(&["POST /b", "POST /undo-b"]).await;
     undone(&connection, &run).await;
+}
+
+/// Nobody has a call any more that its member has ended, so it is repeated without waiting for the
+/// member to leave.
+#[tokio::test]
+async fn a_cancelled_call_that_its_member_has_ended_is_repeated_and_undone_at_once() {
+    let (server, connection) = applied("").await;
+    let member = Shop::join(&server).await;
+    let run = started(&connection).await;
+    member.does(&["POST /a"]).await;
+    let (operation, ended) = member.call().await;
+    assert_eq!(operation, "POST /b");
+    let cancel = connection.ok("RunCancelRequest", json!({"runId": run}));
+    let (_, ()) = tokio::join!(cancel, async {
+        member.ends(&ended).await;
+        let (operation, again) = member.call().await;
+        assert_eq!(operation, "POST /b");
+        assert_eq!(again["idempotencyKey"], ended["idempotencyKey"]);
+        member.answer(&again).await;
+        member.does(&["POST /undo-b", "POST /undo-a"]).await;
+    });
+    let shown = undone(&connection, &run).await;
+    assert_eq!(shown["status"], "cancelled");
+}
+
+/// The same after the time limit of the step, when the saga has ended.
+#[tokio::test]
+async fn a_late_call_that_its_member_has_ended_is_repeated_and_undone_at_once() {
+    let (server, connection) = applied("timeout = \"1s\"").await;
+    let member = Shop::join(&server).await;
+    let run = started(&connection).await;
+    member.does(&["POST /a"]).await;
+    let (operation, late) = member.call().await;
+    assert_eq!(operation, "POST /b");
+    member.ends(&late).await;
+    let mut seen = Vec::new();
+    for _ in 0..3 {
+        let (operation, task) = member.call().await;
+        member.answer(&task).await;
+        seen.push(operation);
+    }
+    seen.sort();
+    assert_eq!(seen, ["POST /b", "POST /undo-a", "POST /undo-b"]);
+    let shown = undone(&connection, &run).await;
+    assert_eq!(shown["status"], "failed");
 }
 
 /// A step that succeeds after the end is undone, but nobody reports how that ended.

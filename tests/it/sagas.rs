@@ -476,8 +476,13 @@ saga "ship" {
     let secret = rest
         .with("authorization", "Bearer secret")
         .with("cookie", "secret")
-        .with("X-API-Key", "secret");
-    secret.post(path, "").await.ok();
+        .with("X-API-Key", "secret")
+        .with("x-forwarded-access-token", "another secret.")
+        .with("x-amzn-oidc-data", "another secret.")
+        .with("x-goog-iap-jwt-assertion", "another secret.")
+        .with("x-user", "Token secret");
+    let with_token = format!("{path}&own=secret");
+    secret.post(&with_token, "").await.ok();
     let shown = connection
         .ok("RunsGetRequest", json!({"definition": "ship"}))
         .await;

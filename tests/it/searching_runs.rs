@@ -262,5 +262,8 @@ async fn a_run_that_loops_over_large_outputs_is_committed_as_it_goes_and_ends_at
     // All of its history would be more than one transaction holds.
     let run = connection.ok("RunStartRequest", payload).await["run"].take();
     assert_eq!(run["status"], "failed", "{run}");
-    assert_eq!(run["error"]["message"], "max step limit reached", "{run}");
+    assert_eq!(
+        run["error"]["message"], "the history of the run has more than 64 MiB",
+        "{run}"
+    );
 }

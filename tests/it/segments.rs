@@ -1,11 +1,14 @@
 //! How calls stand to transactions, beyond the checklist (`workflow-engine.md` §6).
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use crate::support::{
     Member, Reply, Scene, Server, code, locked_model, new_entity, payload_of, request,
     scene::{automated, count, manual, processor, simple, states},
     state,
+    wait::until,
 };
 
 /// The mode that commits what was done so far before it calls.
@@ -452,4 +455,24 @@ async fn a_conflict_after_a_segment_says_what_is_stored_and_what_the_member_warn
         assert!(transactions.contains(&committed), "{failed} {changes:?}");
         assert_eq!(changes.len(), 3);
     }
+}
+
+#[tokio::test]
+async fn a_run_is_resumed_whose_caller_leaves_at_the_commit_of_a_part() {
+    let scene = Scene::of(through(SEGMENTED, json!({}))).await;
+    let member = Member::join(&scene.server, &[]).await;
+    member.serve(|_, _| async { Reply::Nothing });
+    for patience in (0..80).map(|tick| Duration::from_micros(tick * 250)) {
+        let create = new_entity(&Scene::model(), &json!({"n": 1}));
+        let create = request("EntityCreateRequest", "c", create);
+        let created = scene.connection.unary("entityManage", create, &[]);
+        let _ = tokio::time::timeout(patience, created).await;
+    }
+    // Those whose callers left before the commit are not there at all.
+    until("nothing rests in A", async || {
+        let entities = scene.entities().await;
+        let mut states = entities.iter().map(|entity| state(&entity["payload"]));
+        states.all(|state| state == "B")
+    })
+    .await;
 }

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use crate::support::{
-    Connection, Member, Reply, Server, between_looks, code, payload_of, request, wait::until,
+    Connection, Member, Reply, Server, between_looks, code, create, governed_model, new_entity,
+    payload_of, processed_by, request, sync_processor, wait::until,
 };
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -444,6 +445,51 @@ async fn a_run_that_is_cancelled_cancels_its_task() {
 }
 
 #[tokio::test]
+async fn a_run_that_is_cancelled_within_a_transaction_cancels_its_task_after_the_commit() {
+    let server = Server::start();
+    let connection = stage(&server, json!({})).await;
+    let processor = sync_processor("p", json!({"calculationNodesTags": "writer"}));
+    let processed = processed_by(json!([processor]));
+    let model = governed_model(&connection, "doc", json!({"n": 1}), processed).await;
+    let doer = Doer::join(&server).await;
+    let (kept, cancelled) = (start(&connection).await, start(&connection).await);
+    let mut tasks = [doer.task().await, doer.task().await];
+    tasks.sort_by_key(|task| task["runId"] == json!(cancelled));
+    let writer = Member::join(&server, &["writer"]).await;
+    let runs = [kept.clone(), cancelled.clone()];
+    writer.serve(move |call, connection| {
+        // The transaction of the first is rolled back.
+        let is_first = call.data()["n"] == 1;
+        let cancel = json!({"runId": runs[usize::from(!is_first)]});
+        async move {
+            let quoted = [("cyodatxtoken", call.token())];
+            let cancelled = connection
+                .call_with("RunCancelRequest", cancel, &quoted)
+                .await;
+            if cancelled["success"] == true && !is_first {
+                Reply::Nothing
+            } else {
+                Reply::Failure("the first is refused")
+            }
+        }
+    });
+    let first = new_entity(&model, &json!({"n": 1}));
+    connection.fails("EntityCreateRequest", first).await;
+    create(&connection, &model, json!({"n": 2})).await;
+    let cancel = payload_of(&doer.next(EventType::TaskCancelEvent).await);
+    let [task, given_up] = tasks;
+    assert_eq!(
+        (&cancel["taskId"], &cancel["requestId"]),
+        (&given_up["taskId"], &given_up["requestId"])
+    );
+    assert!(cancel["reason"].is_string(), "{cancel}");
+    let run = finished(&connection, &cancelled).await;
+    assert_eq!(run["status"], "cancelled");
+    doer.answer(&task, json!({})).await;
+    assert_eq!(finished(&connection, &kept).await["status"], "completed");
+}
+
+#[tokio::test]
 async fn a_task_is_delivered_again_after_a_crash_under_the_same_id() {
     let mut server = Server::on_disk(&[]);
     let connection = stage(&server, json!({})).await;
@@ -500,6 +546,27 @@ async fn shown(connection: &Connection, task: &str) -> Value {
 async fn register(connection: &Connection, worker: &str) {
     let payload = json!({"workerId": worker, "actions": ["charge"]});
     connection.ok("WorkerRegisterRequest", payload).await;
+}
+
+#[tokio::test]
+async fn a_task_says_why_it_failed_also_if_its_step_is_tried_again() {
+    let server = Server::start();
+    let connection = stage(&server, json!({"maxRetries": 0})).await;
+    let retried = "run: \"@actions/charge\"\n  retry: {max_attempts: 2, initial_delay_ms: 0}\n";
+    let document = DOCUMENT.replace("run: \"@actions/charge\"\n", retried);
+    let document = document.replace("\"1\"", "\"2\"");
+    let document = json!({"document": document});
+    connection.ok("RunDefinitionCreateRequest", document).await;
+    let run = start(&connection).await;
+    let (first, _) = pulled(&connection, "w1").await;
+    fail(&connection, &first).await;
+    let (second, _) = pulled(&connection, "w1").await;
+    assert_ne!(first, second);
+    complete(&connection, &second, json!({})).await;
+    assert_eq!(finished(&connection, &run).await["status"], "completed");
+    let failed = shown(&connection, &first).await;
+    assert_eq!(failed["status"], "failed");
+    assert_eq!(failed["error"]["message"], "no", "{failed}");
 }
 
 #[tokio::test]

@@ -253,6 +253,23 @@ async fn a_timer_that_a_processor_set_is_set_again_by_its_transition_and_ended_b
 }
 
 #[tokio::test]
+async fn a_timer_that_a_processor_set_is_ended_by_leaving_for_the_length_of_a_cascade() {
+    let scene = Scene::of(states(json!({
+        "A": [automated("GO", "B", sets(100, "timeout"))],
+        "B": [manual("timeout", "X", json!({})), manual("AWAY", "C", json!({}))],
+        "C": [automated("BACK", "B", json!({}))],
+        "X": []})))
+    .await;
+    let left = scene.create(json!({"n": 1})).await;
+    scene.put(&left, "AWAY", json!({"n": 1})).await.ok();
+    let events = scene.audited(&left).await;
+    assert_eq!(count(&events, "SCHEDULED_TRANSITION_CANCEL"), 1);
+    let marker = scene.create(json!({"n": 2})).await;
+    scene.reaches(&marker, "X").await;
+    assert_eq!(scene.state(&left).await, "B");
+}
+
+#[tokio::test]
 async fn a_timer_is_not_set_for_a_state_that_the_entity_only_passes_through() {
     let scene = Scene::of(states(json!({
         "A": [automated("GO", "P", sets(1, "timeout"))],

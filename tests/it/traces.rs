@@ -94,3 +94,19 @@ async fn a_stream_begins_with_the_version_of_the_server() {
     let version = stream.metadata().get("interlock-version");
     assert_eq!(version.expect("named"), env!("CARGO_PKG_VERSION"));
 }
+
+#[tokio::test]
+async fn answers_of_other_methods_say_the_version_of_the_server() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let frame = |kind| interlock::event::frame::Frame::from(request(kind, "r-1", json!({})));
+    let mut client = connection.client();
+    let feed = client.entity_search_collection(frame("EntityChangesSubscribeRequest"));
+    let feed = feed.await.expect("a feed");
+    let model = client.entity_model_manage(frame("EntityModelGetAllRequest"));
+    let model = model.await.expect("an answer");
+    for metadata in [feed.metadata(), model.metadata()] {
+        let version = metadata.get("interlock-version");
+        assert_eq!(version.expect("named"), env!("CARGO_PKG_VERSION"));
+    }
+}

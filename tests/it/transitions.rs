@@ -431,6 +431,47 @@ steps:
     assert_eq!(ended["status"], "completed", "{ended}");
 }
 
+/// A signalled run whose steps are these, and the order that it is of, which is shipped.
+async fn shipped(server: &Server, steps: &str) -> (Connection, String, Value) {
+    let connection = server.connect().await;
+    let document = format!(
+        "kind: Workflow\nname: fulfilment\nversion: \"1\"\n\
+         start: {{waitForSignal: {{type: go}}, transitions: {{success: next}}}}\n\
+         steps: {{{steps}}}\n"
+    );
+    define(&connection, &document).await;
+    let workflow = orders(
+        json!([starts(json!({"definition": "fulfilment"}))]),
+        json!([signals(json!({"signal": "go"}))]),
+    );
+    let model = governed_model(&connection, "order", json!({"n": 1}), workflow).await;
+    let id = create(&connection, &model, json!({"n": 1})).await;
+    take(&connection, &id, "pay").await;
+    let runs = runs_of(&connection, &id).await;
+    let run = runs[0]["runId"].clone();
+    comes_to(&connection, &run, "waiting").await;
+    take(&connection, &id, "ship").await;
+    (connection, id, run)
+}
+
+/// The run begins to wait for the entity in the commit that moves it.
+#[tokio::test]
+async fn a_signalled_run_finds_the_state_that_the_transition_leads_to() {
+    let server = Server::start();
+    let steps = "next: {run: \"@entity/await\", input: {entityId: $.input.entity.id, states: [SHIPPED]}, transitions: {success: flo.Completed}}";
+    let (connection, _, run) = shipped(&server, steps).await;
+    comes_to(&connection, &run, "completed").await;
+}
+
+#[tokio::test]
+async fn a_signalled_run_does_not_move_the_entity_within_the_transition() {
+    let server = Server::start();
+    let steps = "next: {run: \"@entity/transition\", input: {entityId: $.input.entity.id, transition: ship}, transitions: {success: flo.Completed, conflict: flo.Cancelled}}";
+    let (connection, id, run) = shipped(&server, steps).await;
+    comes_to(&connection, &run, "cancelled").await;
+    assert_eq!(state(&get(&connection, &id).await), "SHIPPED");
+}
+
 #[tokio::test]
 async fn imports_check_these_processors_and_exports_keep_them() {
     let server = Server::start();

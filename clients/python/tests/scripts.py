@@ -60,10 +60,21 @@ async def scripted(
         request_deserializer=CloudEvent.FromString,
         response_serializer=CloudEvent.SerializeToString,
     )
-    running = grpc.aio.server()
-    running.add_generic_rpc_handlers(
-        (grpc.method_handlers_generic_handler(SERVICE, {"startStreaming": method}),)
+
+    async def feed(
+        _request: CloudEvent,
+        context: grpc.aio.ServicerContext[CloudEvent, CloudEvent],
+    ) -> None:
+        await context.send_initial_metadata(metadata)
+
+    listened = grpc.unary_stream_rpc_method_handler(
+        feed,
+        request_deserializer=CloudEvent.FromString,
+        response_serializer=CloudEvent.SerializeToString,
     )
+    methods = {"startStreaming": method, "entitySearchCollection": listened}
+    running = grpc.aio.server()
+    running.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, methods),))
     port = running.add_insecure_port("127.0.0.1:0")
     await running.start()
     try:

@@ -97,16 +97,11 @@ async def test_a_member_announces_the_actions_that_it_executes() -> None:
             KeyError("order"),
             {"success": False, "error": {"message": "KeyError: 'order'"}},
         ),
-        (
-            7,
-            {
-                "success": False,
-                "error": {
-                    "message": "TypeError: an action returns a mapping, an Outcome, a Pending "
-                    "or None, not a int"
-                },
-            },
-        ),
+        ([1, 2], {"success": True, "outcome": "success", "output": [1, 2]}),
+        (7, {"success": True, "outcome": "success", "output": 7}),
+        ("x", {"success": True, "outcome": "success", "output": "x"}),
+        (False, {"success": True, "outcome": "success", "output": False}),
+        (Outcome("fraud", None), {"success": True, "outcome": "fraud", "output": {}}),
     ],
 )
 async def test_what_an_action_returns_or_raises_is_its_outcome(result: Any, answered: Any) -> None:
@@ -191,3 +186,20 @@ async def test_a_cancelled_task_is_given_up_without_an_answer() -> None:
         ("TaskCalculationRequest", second),
     )
     assert events.payload(response)["requestId"] == "r-2"
+
+
+async def test_a_cancelled_call_of_a_saga_is_answered() -> None:
+    member = Member()
+
+    @member.action("charge-payment")
+    async def charge(_order: Any, _context: TaskContext) -> None:
+        await asyncio.Event().wait()
+
+    call = CALL | {"kind": "connector"}
+    cancel = {"taskId": "wfrun-7.1", "requestId": "r-1", "reason": "the run was cancelled"}
+    _, response = await exchange(
+        member, ("TaskCalculationRequest", call), ("TaskCancelEvent", cancel)
+    )
+    answered = events.payload(response)
+    assert (answered["requestId"], answered["success"]) == ("r-1", False)
+    assert answered["error"]["code"] == "CANCELLED"

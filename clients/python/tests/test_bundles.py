@@ -10,9 +10,9 @@ from interlock import (
     Client,
     FinalState,
     GuardRejected,
+    InvalidRequest,
     MachineNotFound,
     SignalNotAwaited,
-    ValidationError,
 )
 
 SAGA = """
@@ -45,7 +45,7 @@ async def test_a_bundle_is_applied_its_saga_runs_and_it_is_deleted(client: Clien
     assert [bundle.name async for bundle in bundles.list()] == ["b"]
     assert (await bundles.get("b")).files == {"a.hcl": SAGA}
     assert [machine.states async for machine in bundles.machines()] == [("open", "closed")]
-    with pytest.raises(ValidationError):
+    with pytest.raises(InvalidRequest):
         await bundles.apply({"a.hcl": "saga {"}, bundle="b")
 
     started = await client.runs.start("approve")

@@ -1,5 +1,7 @@
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,30 +17,37 @@ from definitions import (
 )
 
 from interlock import (
+    AccessError,
     BadRequest,
+    Cancelled,
     Client,
+    ComputeUnavailable,
     ConditionTypeMismatch,
     Conflict,
+    ConnectionLost,
     Context,
     Entity,
     EntityNotFound,
     IncompatibleType,
     InterlockError,
     InvalidFieldPath,
+    InvalidRequest,
+    LimitError,
     Member,
     ModelAlreadyUnlocked,
     ModelHasEntities,
     ModelNotFound,
     ModelNotLocked,
+    ModelStateError,
     NoComputeMember,
     NotFound,
     Rejected,
     TransitionNotFound,
     UnknownEventType,
-    ValidationError,
     WorkflowFailed,
 )
-from interlock.errors import from_answer
+from interlock.api.codes import CODES
+from interlock.errors import CLIENT_CODES, from_answer, with_code
 
 NOWHERE = "00000000-0000-0000-0000-000000000000"
 UNKNOWN = ("unknown", 1)
@@ -61,23 +70,23 @@ async def found(client: Client, condition: dict[str, Any]) -> list[Entity]:
         (EntityNotFound, NotFound, lambda client: client.get("no id at all")),
         (ModelNotFound, NotFound, lambda client: client.create(UNKNOWN, {})),
         (ModelNotFound, NotFound, lambda client: client.count(UNKNOWN)),
-        (IncompatibleType, ValidationError, lambda client: client.create(PARCEL, {"sku": 5})),
-        (BadRequest, ValidationError, lambda client: client.create(PARCEL, {"colour": "red"})),
-        (BadRequest, ValidationError, lambda client: client.create_many([])),
-        (BadRequest, ValidationError, lambda client: client.call("EntityGetRequest", {})),
-        (BadRequest, ValidationError, lambda client: found(client, {"type": "guess"})),
+        (IncompatibleType, InvalidRequest, lambda client: client.create(PARCEL, {"sku": 5})),
+        (BadRequest, InvalidRequest, lambda client: client.create(PARCEL, {"colour": "red"})),
+        (BadRequest, InvalidRequest, lambda client: client.create_many([])),
+        (BadRequest, InvalidRequest, lambda client: client.call("EntityGetRequest", {})),
+        (BadRequest, InvalidRequest, lambda client: found(client, {"type": "guess"})),
         (
             InvalidFieldPath,
-            ValidationError,
+            InvalidRequest,
             lambda client: found(client, holds("$.no", "EQUALS", 1)),
         ),
         (
             ConditionTypeMismatch,
-            ValidationError,
+            InvalidRequest,
             lambda client: found(client, holds("$.quantity", "EQUALS", "many")),
         ),
-        (UnknownEventType, ValidationError, lambda client: client.call("EntityGuessRequest", {})),
-        (ValidationError, InterlockError, lambda client: client.import_workflows(PARCEL, [{}])),
+        (UnknownEventType, InvalidRequest, lambda client: client.call("EntityGuessRequest", {})),
+        (InvalidRequest, InterlockError, lambda client: client.import_workflows(PARCEL, [{}])),
         (ModelHasEntities, InterlockError, lambda client: client.unlock_model(PARCEL)),
     ],
 )
@@ -166,6 +175,33 @@ async def test_whoever_commits_second_may_try_again(client: Client, member: Memb
             await second
     assert caught.value.retryable
     assert (await client.get(written.entity_id)).state == "NEW"
+
+
+def test_the_classes_and_remedies_are_those_of_all_clients() -> None:
+    shared = json.loads((Path(__file__).parents[2] / "errors.json").read_text())
+    names: dict[str, type[InterlockError]] = {
+        "NotFound": NotFound,
+        "Conflict": Conflict,
+        "ModelState": ModelStateError,
+        "InvalidRequest": InvalidRequest,
+        "WorkflowFailed": WorkflowFailed,
+        "ComputeUnavailable": ComputeUnavailable,
+        "Access": AccessError,
+        "Cancelled": Cancelled,
+        "Limit": LimitError,
+        "ConnectionLost": ConnectionLost,
+    }
+    assert list(names) == list(shared["classes"])
+    classes = {code: names[name] for name, codes in shared["classes"].items() for code in codes}
+    assert CLIENT_CODES.keys() <= shared["clientCodes"].keys()
+    for code in CODES.keys() | CLIENT_CODES.keys():
+        error = with_code(code, "")
+        found = [kind for kind in names.values() if isinstance(error, kind)]
+        assert found == ([classes[code]] if code in classes else []), code
+        assert error.remedy == (
+            CODES[code].meaning if code in CODES else shared["clientCodes"][code]
+        )
+    assert isinstance(with_code("SHELF_NOT_FOUND", ""), NotFound)
 
 
 def test_a_code_without_a_class_is_an_error_all_the_same() -> None:

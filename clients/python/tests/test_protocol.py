@@ -18,6 +18,7 @@ from interlock import (
     Member,
     Rejected,
     ServerError,
+    Worker,
     events,
 )
 from interlock.api.cloudevents_pb2 import CloudEvent
@@ -156,11 +157,61 @@ async def test_a_peer_that_has_vanished_is_noticed(
         await asyncio.gather(*relays)
 
 
+async def test_a_member_runs_in_a_thread() -> None:
+    async def script(server: Side) -> None:
+        await server.greet()
+        greeted.set()
+        await server.read()
+
+    greeted = asyncio.Event()
+    members: list[tuple[Member, asyncio.AbstractEventLoop]] = []
+
+    async def serve(target: str) -> None:
+        members.append((Member(target), asyncio.get_running_loop()))
+        await members[0][0].run()
+
+    async with scripted(script) as target, asyncio.timeout(10):
+        thread = asyncio.create_task(asyncio.to_thread(asyncio.run, serve(target)))
+        waiting = asyncio.create_task(greeted.wait())
+        await asyncio.wait((thread, waiting), return_when=asyncio.FIRST_COMPLETED)
+        ((member, loop),) = members
+        loop.call_soon_threadsafe(member._stopping.set)
+        await thread
+    assert greeted.is_set()
+
+
 @pytest.mark.parametrize("target", ["http://localhost:9090", "https://example.com"])
 def test_a_url_is_no_target(target: str) -> None:
     for make in (Client, Member):
         with pytest.raises(InvalidOptions, match=r"the target is host:port of the gRPC port"):
             make(target)
+
+
+@pytest.mark.parametrize(
+    "target", ["", "localhost", "localhost:", ":9090", "localhost:0", "localhost:99999", "::1:9090"]
+)
+def test_what_has_no_host_and_port_is_no_target(target: str) -> None:
+    for make in (Client, Member, Worker):
+        with pytest.raises(InvalidOptions, match=r"is not host:port of the gRPC port"):
+            make(target)
+
+
+@pytest.mark.parametrize(
+    "target", ["[::1]:9090", "unix:/run/interlock", "dns:///localhost:9090", "dns:localhost:9090"]
+)
+def test_targets_of_grpc_are_accepted(target: str) -> None:
+    Client(target)
+
+
+def test_there_is_room_for_one_at_least() -> None:
+    for make in (
+        lambda: Client(in_flight=0),
+        lambda: Member(concurrency=0),
+        lambda: Member(concurrency=-1),
+        lambda: Worker(concurrency=0),
+    ):
+        with pytest.raises(InvalidOptions, match="use 1 or more"):
+            make()
 
 
 @pytest.mark.parametrize("model", ["purchase", "ab", ("purchase", "1"), ("purchase", 1, 2)])

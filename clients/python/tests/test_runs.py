@@ -13,6 +13,7 @@ from servers import server
 
 from interlock import (
     Client,
+    InvalidRequest,
     Member,
     NewEvent,
     Outcome,
@@ -28,7 +29,6 @@ from interlock import (
     Task,
     TaskContext,
     TopicNotFound,
-    ValidationError,
     Worker,
 )
 
@@ -131,7 +131,7 @@ async def test_refusals_are_exceptions(client: Client) -> None:
         await anext(client.runs.follow("wfrun-1"))
     with pytest.raises(TopicNotFound):
         await anext(client.runs.topics.read("nothing"))
-    with pytest.raises(ValidationError) as refused:
+    with pytest.raises(InvalidRequest) as refused:
         await client.runs.definitions.create("kind: Workflow\nname: w\nversion: 1.0.0\n")
     assert "E103" in [finding["code"] for finding in refused.value.properties["findings"]]
     found = await client.runs.definitions.validate("kind: Workflow\nname: w\nversion: 1.0.0\n")

@@ -54,6 +54,15 @@ async def test_a_server_of_another_version_is_refused_at_once_and_by_name() -> N
     assert streams == 2
 
 
+async def test_a_feed_of_a_server_of_another_version_is_refused() -> None:
+    async def script(_server: Side) -> None:
+        raise AssertionError
+
+    async with scripted(script, version="2.0.0") as target, Client(target) as client:
+        with pytest.raises(ServerNotUnderstood):
+            await anext(client.subscribe_changes(from_sequence=0))
+
+
 @pytest.mark.parametrize("version", [None, VERSION])
 async def test_a_server_of_this_version_or_of_none_is_accepted(version: str | None) -> None:
     async with scripted(answers, version=version) as target, Client(target) as client:

@@ -362,10 +362,10 @@ impl Connection {
         let mut request = Request::new(event.clone());
         metadata_of(&self.options, token.as_deref(), &mut request)?;
         let answer = self.service().entity_search_collection(request).await;
+        let answer = answer.map_err(|status| Error::of_status(&status))?;
+        version::check(answer.metadata())?;
         Ok(Listening {
-            inbound: answer
-                .map_err(|status| Error::of_status(&status))?
-                .into_inner(),
+            inbound: answer.into_inner(),
             closed: Box::pin(self.closed.clone().cancelled_owned()),
             token: self.options.tokens.clone().zip(token),
             replacing: None,
@@ -416,7 +416,7 @@ pub(crate) struct Listening {
 }
 
 /// The token of a call was revoked after the server had accepted it. The same request would have the
-/// answer begin again: whoever resumes asks for the rest, if there is another token.
+/// answer begin again: a caller that resumes asks for the rest, if there is another token.
 async fn replaced(tokens: Arc<dyn TokenSource>, token: String, revoked: Error) -> Error {
     if tokens.forget(&token).await {
         return revoked.or_lost();

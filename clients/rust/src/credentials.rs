@@ -153,7 +153,7 @@ struct Refused {
     error_description: String,
 }
 
-/// What a server answers to whoever is not authenticated, whatever the path is, unless it is that of
+/// What a server answers to a caller that is not authenticated, whatever the path is, unless it is that of
 /// its token endpoint.
 #[derive(Deserialize)]
 struct Problem {

@@ -86,7 +86,7 @@ pub enum ErrorKind {
     /// Another transaction committed first. Read again, then write again.
     Conflict,
     /// The request itself is wrong. Correct it.
-    Invalid,
+    InvalidRequest,
     /// The model is not in the state that the request needs.
     ModelState,
     /// A criterion, a processor or a limit rejected the transition, which was not made.
@@ -95,7 +95,11 @@ pub enum ErrorKind {
     ComputeUnavailable,
     /// The server refuses this caller.
     Access,
-    /// There is no connection, or it ended before the answer.
+    /// The request was cancelled before it was done.
+    Cancelled,
+    /// There is too much of something; the property `retryAfterMs` says how long to wait.
+    Limit,
+    /// There is no connection, it ended before the answer, or the client was closed.
     ConnectionLost,
     /// Anything else; see the code.
     Other,
@@ -210,7 +214,7 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         match self.code() {
             Code::Conflict | Code::EntityModified => ErrorKind::Conflict,
-            Code::ConnectionLost => ErrorKind::ConnectionLost,
+            Code::ClientClosed | Code::ConnectionLost => ErrorKind::ConnectionLost,
             Code::Forbidden | Code::Unauthorized => ErrorKind::Access,
             Code::ModelAlreadyLocked
             | Code::ModelAlreadyUnlocked
@@ -218,19 +222,20 @@ impl Error {
             | Code::ModelNotLocked => ErrorKind::ModelState,
             Code::WorkflowFailed => ErrorKind::WorkflowFailed,
             Code::ComputeMemberDisconnected
+            | Code::DispatchForwardFailed
             | Code::DispatchTimeout
             | Code::NoComputeMemberForTag => ErrorKind::ComputeUnavailable,
-            Code::BadRequest
-            | Code::ConditionTypeMismatch
-            | Code::IncompatibleType
-            | Code::InvalidCondition
-            | Code::InvalidFieldPath
-            | Code::MessageTooLarge
-            | Code::SearchResultLimit
-            | Code::UnknownEventType
-            | Code::ValidationFailed => ErrorKind::Invalid,
-            code if code.as_str().ends_with("NOT_FOUND") => ErrorKind::NotFound,
-            _ => ErrorKind::Other,
+            Code::Cancelled => ErrorKind::Cancelled,
+            Code::TenantLimitExceeded | Code::TooManyRequests => ErrorKind::Limit,
+            Code::MessageTooLarge => ErrorKind::InvalidRequest,
+            // Its status is that of what does not exist.
+            Code::FeatureDisabled => ErrorKind::Other,
+            code => match code.status() {
+                Some(400 | 413 | 415 | 422 | 428) => ErrorKind::InvalidRequest,
+                // Codes of newer servers, too.
+                _ if code.as_str().ends_with("NOT_FOUND") => ErrorKind::NotFound,
+                _ => ErrorKind::Other,
+            },
         }
     }
 
@@ -309,4 +314,43 @@ pub(crate) fn chain(error: &dyn StdError) -> String {
         next = cause.source();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    fn read(name: &str) -> Value {
+        let path = format!("{}/../{name}", env!("CARGO_MANIFEST_DIR"));
+        let text = std::fs::read_to_string(path).expect("readable");
+        serde_json::from_str(&text).expect("JSON")
+    }
+
+    #[test]
+    fn classes_and_remedies_are_those_of_all_clients() {
+        let (shared, index) = (read("errors.json"), read("schema/index.json"));
+        let class = |code: &str| {
+            let classes = shared["classes"].as_object().expect("classes");
+            let mut found = classes.iter().filter(|(_, codes)| {
+                let codes = codes.as_array().expect("codes");
+                codes.iter().any(|one| one == code)
+            });
+            found.next().map_or("Other", |(name, _)| name)
+        };
+        let servers = index["errors"].as_array().expect("codes").iter();
+        let servers = servers.map(|one| (one["code"].as_str(), one["meaning"].as_str()));
+        let own = shared["clientCodes"].as_object().expect("codes").iter();
+        let own = own.map(|(code, remedy)| (Some(code.as_str()), remedy.as_str()));
+        for (code, remedy) in servers.chain(own) {
+            let code = code.expect("a code");
+            let error = Error::new(Code::from(code), "");
+            assert_eq!(format!("{:?}", error.kind()), class(code), "{code}");
+            let is_known = !matches!(error.code(), Code::Other(_));
+            assert!(!is_known || error.remedy() == remedy, "{code}");
+        }
+        let newer = Error::new(Code::from("SHELF_NOT_FOUND"), "");
+        assert_eq!(newer.kind(), ErrorKind::NotFound);
+    }
 }

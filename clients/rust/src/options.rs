@@ -53,11 +53,19 @@ impl ConnectOptions {
 
     /// How many requests may be unanswered; further ones wait. 256, if it is not set, which is how
     /// many of one stream a server works on at once. Requests in the transaction of a call are not
-    /// counted.
+    /// counted. With 0, the client or the member is refused with `INVALID_OPTIONS`.
     #[must_use]
     pub fn in_flight(mut self, requests: usize) -> Self {
-        self.in_flight = requests.max(1);
+        self.in_flight = requests;
+        self.check(requests > 0, "in_flight is 0; use 1 or more");
         self
+    }
+
+    /// Takes note of what cannot be used.
+    pub(crate) fn check(&mut self, holds: bool, problem: &'static str) {
+        if !holds {
+            self.problem = Some(problem);
+        }
     }
 
     /// The size of the largest message that is sent at all: 16 MiB, if it is not set. A server
@@ -150,6 +158,13 @@ impl ConnectOptions {
             );
             return Err(Error::new(Code::InvalidOptions, message));
         }
+        if !has_host_and_port(&self.target) {
+            let message = format!(
+                "`{}` is not host:port of the gRPC port, such as localhost:9090 or [::1]:9090",
+                self.target
+            );
+            return Err(Error::new(Code::InvalidOptions, message));
+        }
         let invalid = |source: tonic::transport::Error| {
             let message = format!("cannot connect to `{}`", self.target);
             Error::caused(Code::InvalidOptions, message, source)
@@ -171,6 +186,14 @@ impl ConnectOptions {
             None => Ok(endpoint),
         }
     }
+}
+
+fn has_host_and_port(target: &str) -> bool {
+    let Some((host, port)) = target.rsplit_once(':') else {
+        return false;
+    };
+    let is_host = !host.is_empty() && (!host.contains(':') || host.starts_with('['));
+    is_host && port.parse::<u16>().is_ok_and(|port| port > 0)
 }
 
 impl From<&str> for ConnectOptions {
@@ -201,5 +224,32 @@ impl fmt::Debug for ConnectOptions {
             .field("connect_timeout", &self.connect_timeout)
             .field("tls", &self.tls.is_some())
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_used_is_refused() {
+        for target in [
+            "",
+            "localhost",
+            "localhost:",
+            ":9090",
+            "localhost:0",
+            "localhost:99999",
+            "::1:9090",
+        ] {
+            let error = ConnectOptions::new(target).endpoint().expect_err(target);
+            assert_eq!(*error.code(), Code::InvalidOptions, "{error}");
+        }
+        for target in ["localhost:9090", "[::1]:9090"] {
+            ConnectOptions::new(target).endpoint().expect(target);
+        }
+        let none = ConnectOptions::new("localhost:9090").in_flight(0);
+        let error = none.endpoint().expect_err("no room");
+        assert_eq!(*error.code(), Code::InvalidOptions, "{error}");
     }
 }

@@ -51,6 +51,9 @@ export interface StreamHooks {
   receive: (stream: Stream, event: CloudEvent) => void;
 }
 
+/** The longest time that timers take; they end at once for a longer one. */
+export const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
 const SERVICE = "/org.cyoda.cloud.api.grpc.CloudEventsService";
 const GREETING_TIMEOUT_MS = 10_000;
 const CLOSE_TIMEOUT_MS = 10_000;
@@ -94,15 +97,11 @@ export class Connection implements Asker {
       receive: () => undefined,
     },
   ) {
-    if (/^https?:\/\//.test(target)) {
-      const reason =
-        `${target} is a URL; the target is host:port of the gRPC port, such as localhost:9090, ` +
-        "and TLS is enabled by `tls`";
-      throw errorOf(reason, { code: "INVALID_OPTIONS" });
-    }
+    checkTarget(target);
+    atLeastOne("inFlight", options.inFlight ?? 256);
     this.logger = options.logger ?? stderrLogger;
     this.tokens = options.token === undefined ? undefined : tokenSource(options.token);
-    this.connectTimeoutMs = options.connectTimeoutMs ?? 10_000;
+    this.connectTimeoutMs = Math.min(options.connectTimeoutMs ?? 10_000, LONGEST_TIMER_MS);
     this.channel = new Client(target, channelCredentials(options.tls), CHANNEL_OPTIONS);
   }
 
@@ -135,7 +134,7 @@ export class Connection implements Asker {
         if (!isRefused || token === undefined || this.tokens?.refused === undefined) throw error;
         this.tokens.refused(token);
         // The token was revoked meanwhile. The same request would have the answer begin again:
-        // whoever resumes asks for the rest, with another token.
+        // a caller that resumes asks for the rest, with another token.
         if (isAccepted) throw lost(error);
         if (isAgain) throw error;
       }
@@ -156,7 +155,14 @@ export class Connection implements Asker {
       event,
       metadata,
     );
-    call.once("metadata", accepted);
+    call.once("metadata", (answered: Metadata) => {
+      accepted();
+      try {
+        checkVersion(answered.get("interlock-version")[0]?.toString());
+      } catch (error) {
+        call.destroy(error as Error);
+      }
+    });
     const stop = AbortSignal.any([this.closing.signal, ...(signal ? [signal] : [])]);
     const cancel = (): void => call.cancel();
     stop.addEventListener("abort", cancel, { once: true });
@@ -358,6 +364,29 @@ export class Connection implements Asker {
     const cause = this.lost;
     return new ConnectionLostError(text, { code: "CONNECTION_LOST", retryable: true, cause });
   }
+}
+
+/** The resolvers of gRPC have names of their own, such as `unix:/run/interlock`. */
+const RESOLVERS = /^(dns|ipv4|ipv6|unix|xds):/;
+
+/** @throws InvalidOptionsError for what gRPC would only fail to connect to. */
+function checkTarget(target: string): void {
+  if (/^https?:\/\//.test(target)) {
+    const reason =
+      `${target} is a URL; the target is host:port of the gRPC port, such as localhost:9090, ` +
+      "and TLS is enabled by `tls`";
+    throw errorOf(reason, { code: "INVALID_OPTIONS" });
+  }
+  const [, , port] = /^(\[[^\]]+\]|[^:]+):(\d+)$/.exec(target) ?? [];
+  if (RESOLVERS.test(target) || (Number(port) > 0 && Number(port) < 2 ** 16)) return;
+  const reason = `"${target}" is not host:port of the gRPC port, such as localhost:9090 or [::1]:9090`;
+  throw errorOf(reason, { code: "INVALID_OPTIONS" });
+}
+
+/** @throws InvalidOptionsError if there may be none of something. */
+export function atLeastOne(name: string, value: number): void {
+  if (Number.isInteger(value) && value >= 1) return;
+  throw errorOf(`${name} is ${value}; use 1 or more`, { code: "INVALID_OPTIONS" });
 }
 
 /** A server that does not say its version is accepted. */

@@ -66,7 +66,7 @@ export function attribute(event: CloudEvent, name: string): string | undefined {
 
 /**
  * The payload of an event, with its declared types.
- * @throws ValidationError if it is not a JSON object.
+ * @throws InvalidRequestError if it is not a JSON object.
  */
 export function payloadOf(event: CloudEvent): Record<string, unknown> {
   return typed(objectOf(event), event.type) as Record<string, unknown>;

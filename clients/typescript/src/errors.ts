@@ -18,6 +18,21 @@ export type ClientCode =
   | "INVALID_OPTIONS"
   | "UNKNOWN";
 
+/** What the codes of this client mean and what to do about each. */
+export const CLIENT_CODES: Readonly<Record<ClientCode, string>> = {
+  CONNECTION_LOST:
+    "there is no connection, or it ended before the answer; it is retryable if the request was certainly not sent",
+  CLIENT_CLOSED: "the client or the member was closed; make another one",
+  MESSAGE_TOO_LARGE: "the server would not accept a message of this size; send less",
+  ANSWER_NOT_READ:
+    "the program did not read a streamed answer for too long while others waited for the stream; read it faster, or collect it first",
+  SERVER_NOT_UNDERSTOOD:
+    "the server is of a version that this client does not understand; use the client of that version",
+  INVALID_OPTIONS:
+    "an address, a certificate, metadata or another setting of the client cannot be used; correct it",
+  UNKNOWN: "the server gave no code; look into its log",
+};
+
 /** What is known about a failure beside its text. */
 export interface ErrorDetails {
   code?: ErrorCode | (string & {});
@@ -53,6 +68,7 @@ export class InterlockError extends Error {
 
   /** What the code means and what to do about it; undefined for a code that is not known here. */
   get remedy(): string | undefined {
+    if (Object.hasOwn(CLIENT_CODES, this.code)) return CLIENT_CODES[this.code as ClientCode];
     return Object.hasOwn(ERROR_CODES, this.code)
       ? ERROR_CODES[this.code as keyof typeof ERROR_CODES].meaning
       : undefined;
@@ -69,7 +85,7 @@ export class ConflictError extends InterlockError {}
 export class ModelStateError extends InterlockError {}
 
 /** The request itself is wrong; a repeat does not help. */
-export class ValidationError extends InterlockError {}
+export class InvalidRequestError extends InterlockError {}
 
 /** A criterion, a processor or a limit rejected it; nothing was written. */
 export class WorkflowFailedError extends InterlockError {}
@@ -111,26 +127,37 @@ const CLASSES: Readonly<Record<string, ErrorClass>> = {
   NO_COMPUTE_MEMBER_FOR_TAG: ComputeUnavailableError,
   COMPUTE_MEMBER_DISCONNECTED: ComputeUnavailableError,
   DISPATCH_TIMEOUT: ComputeUnavailableError,
+  DISPATCH_FORWARD_FAILED: ComputeUnavailableError,
   UNAUTHORIZED: AccessError,
   FORBIDDEN: AccessError,
   CANCELLED: CancelledError,
   TOO_MANY_REQUESTS: LimitError,
   TENANT_LIMIT_EXCEEDED: LimitError,
   CONNECTION_LOST: ConnectionLostError,
+  // Its status is that of what does not exist.
+  FEATURE_DISABLED: InterlockError,
   CLIENT_CLOSED: ClientClosedError,
-  MESSAGE_TOO_LARGE: ValidationError,
+  MESSAGE_TOO_LARGE: InvalidRequestError,
   SERVER_NOT_UNDERSTOOD: ServerNotUnderstoodError,
   INVALID_OPTIONS: InvalidOptionsError,
 };
 
 /** Makes the error of a code. */
 export function errorOf(reason: string, details: ErrorDetails & { code: string }): InterlockError {
-  const status: number | undefined = Object.hasOwn(ERROR_CODES, details.code)
-    ? ERROR_CODES[details.code as keyof typeof ERROR_CODES].status
+  const { code } = details;
+  const kind = Object.hasOwn(CLASSES, code) ? CLASSES[code] : undefined;
+  return new (kind ?? classByStatus(code))(reason, details);
+}
+
+/** The class of a code whose status says it. */
+function classByStatus(code: string): ErrorClass {
+  const status: number | undefined = Object.hasOwn(ERROR_CODES, code)
+    ? ERROR_CODES[code as keyof typeof ERROR_CODES].status
     : undefined;
-  const byStatus: Record<number, ErrorClass> = { 400: ValidationError, 404: NotFoundError };
-  const kind = CLASSES[details.code] ?? byStatus[status ?? 0] ?? InterlockError;
-  return new kind(reason, details);
+  if (status !== undefined && [400, 413, 415, 422, 428].includes(status))
+    return InvalidRequestError;
+  // Codes of newer servers, too.
+  return code.endsWith("NOT_FOUND") ? NotFoundError : InterlockError;
 }
 
 /** Makes the error that the `error` and `warnings` members of an answer describe. */

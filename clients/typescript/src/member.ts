@@ -11,12 +11,12 @@ import {
   Retryable,
   refusal,
 } from "./calculation.js";
-import { Connection, type ConnectionOptions } from "./connection.js";
+import { atLeastOne, Connection, type ConnectionOptions, LONGEST_TIMER_MS } from "./connection.js";
 import type { Entity } from "./entities.js";
 import { answerOf, type CloudEvent, checkTexts, envelop, payloadOf, TYPE } from "./envelope.js";
 import { ConnectionLostError, InterlockError } from "./errors.js";
 import { GiveUp } from "./give-up.js";
-import type { Json, JsonObject, WritableObject } from "./json.js";
+import type { Json, JsonInput, JsonObject, WritableObject } from "./json.js";
 import { Lane, Places } from "./places.js";
 import type { Stream } from "./stream.js";
 import { type Outcome, type Pending, TaskCall, type TaskContext } from "./tasks.js";
@@ -46,9 +46,11 @@ export type ProcessorResult = Awaitable<WritableObject | undefined | void>;
 export type CriterionResult = Awaitable<boolean | No>;
 /** What a schedule returns. */
 export type ScheduleResult = Awaitable<Schedule>;
+type Output = WritableObject | JsonInput;
+
 /** What an action returns: its output, an `Outcome` of another name, or `Pending`. */
 // biome-ignore lint/suspicious/noConfusingVoidType: an action need not return anything.
-export type ActionResult = Awaitable<WritableObject | Outcome | Pending | undefined | void>;
+export type ActionResult = Awaitable<Output | Outcome | Pending | undefined | void>;
 
 type Handler = (call: Calculation | TaskCall) => unknown;
 
@@ -61,6 +63,10 @@ const STOP_TIMEOUT_MS = 30_000;
 const DRAIN_TIMEOUT_MS = 2_000;
 
 const STOPPING = new Retryable("the member is stopping", { code: "MEMBER_STOPPING" });
+
+const CANCELLED = new Rejected("the call was cancelled; it may have been done", {
+  code: "CANCELLED",
+});
 
 /**
  * Serves the calculations of one tenant, over one stream, until it is stopped.
@@ -98,6 +104,7 @@ export class Member implements AsyncDisposable {
     private readonly options: MemberOptions = {},
   ) {
     const concurrency = options.concurrency ?? 64;
+    atLeastOne("concurrency", concurrency);
     this.places = new Places(concurrency);
     this.taskPlaces = new Places(concurrency);
     this.connection = new Connection(target, options, {
@@ -212,7 +219,7 @@ export class Member implements AsyncDisposable {
   }
 
   /**
-   * Finishes running calculations, for 30 s at most, and disconnects. First the server is told to
+   * Finishes running calculations, for 30 s or `timeoutMs` at most, and disconnects. First the server is told to
    * send no more calls, so that it asks other members. A call that comes all the same is not begun,
    * but answered as retryable.
    */
@@ -230,7 +237,9 @@ export class Member implements AsyncDisposable {
     const leaving = this.leave(Math.min(timeoutMs, DRAIN_TIMEOUT_MS));
     if (this.working.size > 0) {
       await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, timeoutMs);
+        const isEndless = timeoutMs === Number.POSITIVE_INFINITY;
+        const limitMs = Math.min(timeoutMs, LONGEST_TIMER_MS);
+        const timer = isEndless ? undefined : setTimeout(resolve, limitMs);
         this.idle = () => {
           clearTimeout(timer);
           resolve();
@@ -354,11 +363,12 @@ export class Member implements AsyncDisposable {
     else void this.work(stream, task, this.taskPlaces);
   }
 
-  /** Gives up a task that the server has given up; it expects no answer. */
+  /** Gives up a task that the server has given up; it expects an answer to a call of a saga only. */
   private cancelTask(event: CloudEvent): void {
     const { requestId, reason } = payloadOf(event);
     for (const call of this.working.keys()) {
       if (call.kind === "action" && call.id === requestId) {
+        call.isCancelled = true;
         call.giveUp.abort(new Rejected(`the server has given the task up: ${reason}`));
       }
     }
@@ -382,6 +392,7 @@ export class Member implements AsyncDisposable {
     } catch {
       clearTimeout(limit);
       this.finished(call);
+      answerCancelled(stream, call);
       return;
     }
     this.countTransaction(transaction, 1);
@@ -394,9 +405,13 @@ export class Member implements AsyncDisposable {
     // The handler of a call that was given up may never settle, and would keep its place for ever.
     call.giveUp.onGivenUp = leave;
     try {
-      if (call.giveUp.isGivenUp) return;
+      if (call.giveUp.isGivenUp) {
+        answerCancelled(stream, call);
+        return;
+      }
       const answer = await this.calculate(stream, call);
-      if (!call.giveUp.isGivenUp) stream.send(answer);
+      if (call.giveUp.isGivenUp) answerCancelled(stream, call, answer);
+      else stream.send(answer);
     } finally {
       leave();
     }
@@ -484,6 +499,16 @@ function once(action: () => void): () => void {
     if (!isDone) action();
     isDone = true;
   };
+}
+
+/**
+ * Answers a call of a saga that was cancelled: the server undoes it if it was done, and repeats it
+ * if that is not known. It expects no answer to anything else.
+ */
+function answerCancelled(stream: Stream, call: Calculation | TaskCall, answer?: CloudEvent): void {
+  if (!(call instanceof TaskCall && call.isConnectorCall && call.isCancelled)) return;
+  const isDone = answer !== undefined && payloadOf(answer).success === true;
+  stream.send(isDone ? answer : failed(stream, call, CANCELLED));
 }
 
 /** Answers that it failed; without the warnings, if the answer is too large with them. */

@@ -66,7 +66,7 @@ export class Stream implements AnswerOwner {
   /**
    * Sends a request once there is a place for it.
    * @throws ConnectionLostError if the stream has ended; the request was not sent.
-   * @throws ValidationError if it is too large; it was not sent either.
+   * @throws InvalidRequestError if it is too large; it was not sent either.
    */
   async ask(event: CloudEvent, lane = this.lane, signal?: AbortSignal): Promise<Answer> {
     this.checkSize(event);
@@ -86,7 +86,7 @@ export class Stream implements AnswerOwner {
     if (this.failure === undefined && !this.isClosing) this.call.write(event);
   }
 
-  /** @throws ValidationError for an event for which the server would end the stream. */
+  /** @throws InvalidRequestError for an event for which the server would end the stream. */
   checkSize(event: CloudEvent): void {
     const size = sizeOf(event);
     if (size > this.options.maxMessageBytes) {

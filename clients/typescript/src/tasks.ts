@@ -1,14 +1,7 @@
 /** A task: an execution of an action that a server sends to a member, and the answer. */
 import { Api } from "./api.js";
 import { boundedWarnings } from "./bounds.js";
-import {
-  type Caller,
-  callerOf,
-  failureMembers,
-  isObject,
-  TransactionAsker,
-  text,
-} from "./calculation.js";
+import { type Caller, callerOf, failureMembers, TransactionAsker, text } from "./calculation.js";
 import { ATTRIBUTE, attribute, type CloudEvent, envelop, payloadOf, TYPE } from "./envelope.js";
 import type { TaskCalculationRequest } from "./generated/payloads.js";
 import type { GiveUp } from "./give-up.js";
@@ -20,7 +13,7 @@ import { type Trace, traceOf } from "./tracing.js";
 export class Outcome {
   constructor(
     readonly name: string,
-    readonly output: WritableObject = {},
+    readonly output: WritableObject | JsonInput = {},
   ) {}
 }
 
@@ -29,7 +22,7 @@ export class Outcome {
  * reported, by `taskComplete` or `taskFail`. What was written in its transaction is committed.
  */
 export class Pending {
-  constructor(readonly output: WritableObject = {}) {}
+  constructor(readonly output: WritableObject | JsonInput = {}) {}
 }
 
 /**
@@ -104,6 +97,10 @@ export class TaskCall {
   readonly context: TaskContext;
   /** The trace of the caller. */
   readonly trace: Trace;
+  /** Whether a saga calls a connector: how that has ended matters also if it was cancelled. */
+  readonly isConnectorCall: boolean;
+  /** Whether the server has cancelled it. */
+  isCancelled = false;
 
   constructor(
     event: CloudEvent,
@@ -114,13 +111,14 @@ export class TaskCall {
     const payload = payloadOf(event) as unknown as TaskCalculationRequest;
     this.id = text(payload.requestId);
     this.input = payload.input;
+    this.isConnectorCall = payload.kind === "connector";
     this.context = new TaskContext(event, payload, stream, giveUp);
     this.trace = traceOf(event);
   }
 
   /**
    * Answers with the result of the handler.
-   * @throws TypeError if that is none of what an action returns.
+   * @throws TypeError if that has no form in JSON.
    */
   done(result: unknown): CloudEvent {
     return this.answer({ success: true, ...outcomeMembers(result) });
@@ -142,9 +140,7 @@ export class TaskCall {
 }
 
 function outcomeMembers(result: unknown): object {
-  if (result === undefined || result === null) return { outcome: "success", output: {} };
-  if (result instanceof Outcome) return { outcome: result.name, output: result.output };
-  if (result instanceof Pending) return { outcome: "pending", output: result.output };
-  if (isObject(result)) return { outcome: "success", output: result };
-  throw new TypeError("an action returns an object, an Outcome, a Pending or undefined");
+  const isChosen = result instanceof Outcome || result instanceof Pending;
+  const outcome = result instanceof Outcome ? result.name : isChosen ? "pending" : "success";
+  return { outcome, output: (isChosen ? result.output : result) ?? {} };
 }

@@ -177,7 +177,7 @@ it("a member that stops says so, refuses further calls, and finishes what it has
   });
   await member.start();
   await begun;
-  await member.stop();
+  await member.stop({ timeoutMs: Number.POSITIVE_INFINITY });
   const [drain, second, third, first] = said;
   assert.equal(drain?.type, "WorkerDrainRequest");
   assert.deepEqual(payloadOf(drain), { id: drain.id, workerId: "m-1" });
@@ -191,6 +191,35 @@ it("a member that stops says so, refuses further calls, and finishes what it has
     });
   }
   assert.deepEqual([failureOf(first).requestId, failureOf(first).success], ["r-1", true]);
+});
+
+it("an action returns any value that has a form in JSON", async () => {
+  const results = [[1, 2], 5, "x", false, { a: 1 }, undefined, null, new JsonNumber("1.50")];
+  const outputs: unknown[] = [];
+  await using server = await scripted(async (side) => {
+    await side.greet();
+    for (const input of results.keys()) {
+      side.write("TaskCalculationRequest", { ...TASK, input });
+      const { success, outcome, output } = payloadOf(await side.read());
+      assert.deepEqual([success, outcome], [true, "success"]);
+      outputs.push(output);
+    }
+    finish();
+    await side.read();
+  });
+  let finish: () => void = () => undefined;
+  const finished = new Promise<void>((resolve) => {
+    finish = resolve;
+  });
+  const member = new Member(server.target, { logger: silentLogger });
+  member.action<JsonNumber>("charge", (input) => results[input.toNumber()]);
+  await member.start();
+  await finished;
+  await member.stop();
+  assert.equal(
+    JSON.stringify(outputs.map((output) => (output instanceof JsonNumber ? +output.text : output))),
+    '[[1,2],5,"x",false,{"a":1},{},{},1.5]',
+  );
 });
 
 it("a member does not wait long for a server that does not say that it knows", async () => {

@@ -1,21 +1,30 @@
 import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import {
   AccessError,
+  CancelledError,
   Client,
+  ComputeUnavailableError,
+  ConflictError,
   ConnectionLostError,
   clientCredentials,
   InvalidOptionsError,
+  InvalidRequestError,
   JsonNumber,
+  LimitError,
   Member,
+  ModelStateError,
   NotFoundError,
   silentLogger,
   type TokenSource,
-  ValidationError,
+  WorkflowFailedError,
 } from "interlock-client";
+import { CLIENT_CODES, errorOf } from "#client/errors.js";
+import { ERROR_CODES } from "#client/generated/error-codes.js";
 import { Server } from "./servers.js";
 
 const MODEL = { name: "parcel", version: 1 };
@@ -180,7 +189,7 @@ describe("a client", () => {
   it("refuses to send what is larger than the server accepts", async () => {
     const sku = "x".repeat(17 << 20);
     await assert.rejects(client.entity.create(MODEL, { sku, weight: 1 }), (error) => {
-      assert(error instanceof ValidationError);
+      assert(error instanceof InvalidRequestError);
       assert.equal(error.code, "MESSAGE_TOO_LARGE");
       return true;
     });
@@ -385,6 +394,54 @@ it("a URL is no target", () => {
     assert.throws(() => new Client(url), InvalidOptionsError);
     assert.throws(() => new Member(url), { code: "INVALID_OPTIONS", reason: /host:port/ });
   }
+});
+
+it("what has no host and port is no target", () => {
+  for (const target of ["", "localhost", "localhost:", ":9090", "localhost:0", "localhost:99999"]) {
+    assert.throws(() => new Client(target), InvalidOptionsError, target);
+  }
+  for (const target of ["[::1]:9090", "dns:///localhost:9090", "unix:/run/interlock"]) {
+    assert.doesNotThrow(() => new Client(target), target);
+  }
+});
+
+it("there is room for one at least", () => {
+  for (const none of [0, -1, Number.NaN, 1.5]) {
+    assert.throws(() => new Client("localhost:9090", { inFlight: none }), InvalidOptionsError);
+    assert.throws(() => new Member("localhost:9090", { concurrency: none }), InvalidOptionsError);
+  }
+});
+
+it("classes and remedies are those of all clients", () => {
+  const folder = new URL("../../../", import.meta.url);
+  const shared = JSON.parse(readFileSync(new URL("errors.json", folder), "utf8")) as {
+    classes: Record<string, string[]>;
+    clientCodes: Record<string, string>;
+  };
+  const classes = {
+    NotFound: NotFoundError,
+    Conflict: ConflictError,
+    ModelState: ModelStateError,
+    InvalidRequest: InvalidRequestError,
+    WorkflowFailed: WorkflowFailedError,
+    ComputeUnavailable: ComputeUnavailableError,
+    Access: AccessError,
+    Cancelled: CancelledError,
+    Limit: LimitError,
+    ConnectionLost: ConnectionLostError,
+  };
+  assert.deepEqual(Object.keys(classes), Object.keys(shared.classes));
+  for (const code of [...Object.keys(ERROR_CODES), ...Object.keys(CLIENT_CODES)]) {
+    const error = errorOf("", { code });
+    for (const [name, kind] of Object.entries(classes)) {
+      const isExpected = shared.classes[name]?.includes(code);
+      assert.equal(error instanceof kind, isExpected, `${code} and ${name}`);
+    }
+    const own = Object.hasOwn(CLIENT_CODES, code) ? shared.clientCodes[code] : undefined;
+    const known = own ?? ERROR_CODES[code as keyof typeof ERROR_CODES]?.meaning;
+    assert.equal(error.remedy, known, code);
+  }
+  assert.ok(errorOf("", { code: "SHELF_NOT_FOUND" }) instanceof NotFoundError);
 });
 
 function signingKey(): string {

@@ -1,5 +1,11 @@
 /** Servers that do what a test tells them, for what a real one does not do, or not soon. */
-import { Metadata, Server, ServerCredentials, type ServerDuplexStream } from "@grpc/grpc-js";
+import {
+  Metadata,
+  Server,
+  ServerCredentials,
+  type ServerDuplexStream,
+  type ServerWritableStream,
+} from "@grpc/grpc-js";
 import { type CloudEvent, deserialize, envelop, serialize } from "#client/envelope.js";
 
 const SERVICE = "org.cyoda.cloud.api.grpc.CloudEventsService";
@@ -68,7 +74,18 @@ export async function scripted(
     await script(new Side(call)).catch(() => undefined);
     call.end();
   };
-  server.addService({ startStreaming }, { startStreaming: follow });
+  const entitySearchCollection = {
+    ...startStreaming,
+    path: `/${SERVICE}/entitySearchCollection`,
+    requestStream: false,
+  };
+  const feed = (call: ServerWritableStream<CloudEvent, CloudEvent>): void => {
+    const sent = new Metadata();
+    for (const [name, value] of Object.entries(metadata)) sent.set(name, value);
+    call.sendMetadata(sent);
+  };
+  const methods = { startStreaming, entitySearchCollection };
+  server.addService(methods, { startStreaming: follow, entitySearchCollection: feed });
   const port = await new Promise<number>((resolve, reject) => {
     const bound = (error: Error | null, bound: number): void =>
       error === null ? resolve(bound) : reject(error);

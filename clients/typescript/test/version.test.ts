@@ -51,6 +51,8 @@ it("a server of another version is refused at once and by name", async () => {
   };
   const client = new Client(server.target, { logger: silentLogger });
   await assert.rejects(client.operations.accountGet({}), refused);
+  const feed = client.operations.entityChangesSubscribe({ fromSequence: 0 });
+  await assert.rejects(feed[Symbol.asyncIterator]().next(), refused);
   await client.close();
   const member = new Member(server.target, { tags: [], logger: silentLogger });
   await assert.rejects(member.run(), refused);

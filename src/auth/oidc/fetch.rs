@@ -1,6 +1,6 @@
 //! Fetches the documents of providers.
 
-use std::{net::IpAddr, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{Request, StatusCode, header};
@@ -28,9 +28,9 @@ const USER_AGENT: &str = concat!("interlock/", env!("CARGO_PKG_VERSION"));
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unfetched {
     #[error(
-        "`{host}` is at {address}, which is not on the public internet (CYODA_OIDC_ALLOW_PRIVATE_NETWORKS=true allows it)"
+        "`{0}` is not on the public internet (CYODA_OIDC_ALLOW_PRIVATE_NETWORKS=true allows it)"
     )]
-    Blocked { host: String, address: IpAddr },
+    Blocked(String),
     #[error(
         "`{0}` is a name of this machine or of a local network (CYODA_OIDC_ALLOW_PRIVATE_NETWORKS=true allows it)"
     )]
@@ -58,7 +58,7 @@ pub enum Unfetched {
 impl From<Unreachable> for Unfetched {
     fn from(error: Unreachable) -> Self {
         match error {
-            Unreachable::Blocked { host, address } => Self::Blocked { host, address },
+            Unreachable::Blocked(host) => Self::Blocked(host),
             Unreachable::Local(host) => Self::Local(host),
             Unreachable::Unresolved(host) => Self::Unresolved(host),
             Unreachable::Unconnected(reason) => Self::Unconnected(reason),
@@ -286,7 +286,7 @@ mod tests {
                 let place = ProviderUrl::parse(&place, fetcher.rules()).expect("a place");
                 let (looked_at, asked) = (fetcher.check(&place).await, fetcher.get(&place).await);
                 let blocked = looked_at.expect_err(host);
-                let is_blocked = matches!(blocked, Unfetched::Blocked { .. } | Unfetched::Local(_));
+                let is_blocked = matches!(blocked, Unfetched::Blocked(_) | Unfetched::Local(_));
                 assert!(is_blocked, "{blocked}");
                 assert_eq!(asked, Err(blocked));
             }

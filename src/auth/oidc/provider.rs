@@ -125,7 +125,7 @@ impl Held {
     }
 
     /// Stores what it publishes now, fetched at `begun`; revokes what was verified with keys that
-    /// are gone.
+    /// are gone, or for another issuer.
     pub(super) fn answered(
         &self,
         (issuer, keys): (Box<str>, Vec<PublishedKey>),
@@ -133,7 +133,13 @@ impl Held {
         now: Instant,
     ) {
         self.seen.send_modify(|seen| {
-            let before = std::mem::take(&mut seen.keys);
+            let mut before = std::mem::take(&mut seen.keys);
+            let former = seen.issuer.as_ref().filter(|former| **former != issuer);
+            if self.provider.issuers.is_empty() && former.is_some() {
+                for old in &mut before {
+                    std::mem::take(&mut old.revocation).revoke();
+                }
+            }
             seen.keys = keys
                 .into_iter()
                 .map(|key| match before.iter().find(|old| old.key == key) {
@@ -391,18 +397,17 @@ mod tests {
         }
     }
 
+    fn key(pem: &str, name: &str) -> PublishedKey {
+        let jwk = crate::auth::SigningKey::parse(pem).expect("a key");
+        let mut jwk: Value = serde_json::from_str(&jwk.public().jwk()).expect("JSON");
+        jwk["kid"] = json!(name);
+        let set = json!({"keys": [jwk]}).to_string();
+        let keys = PublishedKey::parse_set(set.as_bytes());
+        keys.expect("a set").0.remove(0)
+    }
+
     #[test]
     fn a_key_that_is_published_again_stays_and_one_that_is_not_goes() {
-        let key = |pem: &str, name: &str| {
-            let jwk = crate::auth::SigningKey::parse(pem).expect("a key");
-            let mut jwk: Value = serde_json::from_str(&jwk.public().jwk()).expect("JSON");
-            jwk["kid"] = json!(name);
-            let set = json!({"keys": [jwk]}).to_string();
-            PublishedKey::parse_set(set.as_bytes())
-                .expect("a set")
-                .0
-                .remove(0)
-        };
         let one = include_str!("../../../tests/keys/signing.pem");
         let other = include_str!("../../../tests/keys/strange.pem");
         let held = held(&["i"], &[], None);
@@ -417,5 +422,22 @@ mod tests {
         let b = held.key("b").expect("the new one");
         held.forgotten();
         assert!(a.revocation.is_revoked() && b.revocation.is_revoked() && held.key("a").is_none());
+    }
+
+    #[test]
+    fn what_was_verified_for_a_former_issuer_goes_unless_that_one_is_registered() {
+        let now = Instant::now();
+        for (issuers, expected) in [(&[][..], true), (&["i"], false)] {
+            let held = held(issuers, &[], None);
+            let keys = || vec![key(include_str!("../../../tests/keys/signing.pem"), "a")];
+            held.answered(("i".into(), keys()), now, now);
+            let first = held.key("a").expect("a key");
+            held.answered(("i".into(), keys()), now, now);
+            assert!(!first.revocation.is_revoked(), "nothing has changed");
+            held.answered(("j".into(), keys()), now, now);
+            assert_eq!(first.revocation.is_revoked(), expected);
+            let key = held.key("a").expect("it is still published");
+            assert!(!key.revocation.is_revoked());
+        }
     }
 }

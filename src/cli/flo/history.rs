@@ -178,7 +178,7 @@ fn is_lost(error: &client::Error, was_reached: bool) -> bool {
             status.code(),
             Code::Unavailable | Code::Unknown | Code::Cancelled | Code::Internal
         ),
-        client::Error::File(_) | client::Error::Answer(_) => false,
+        client::Error::File(_) | client::Error::Answer(_) | client::Error::Version(_) => false,
     }
 }
 

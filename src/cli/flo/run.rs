@@ -1,5 +1,6 @@
 //! A run as `flo` shows it.
 
+use crate::text;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
@@ -129,6 +130,11 @@ impl Run {
         )
     }
 
+    /// The input with the digits that it was given with, which programs such as `jq` round.
+    pub(in crate::cli) fn input(&self) -> &str {
+        self.input.as_deref().map_or("{}", RawValue::get)
+    }
+
     /// One line of JSON.
     pub(in crate::cli) fn status_line(&self) -> String {
         let waiting = self.waiting.as_ref();
@@ -158,11 +164,11 @@ impl Run {
     pub(in crate::cli) fn fault_in_short(&self) -> String {
         let fault = self.fault().unwrap_or_default();
         let line = fault.lines().next().unwrap_or_default();
-        let end = line.floor_char_boundary(FAULT_BYTES_MAX);
-        if end == fault.len() {
+        let start = text::start(line, FAULT_BYTES_MAX);
+        if start.len() == fault.len() {
             return fault;
         }
-        format!("{}…", &line[..end])
+        format!("{start}…")
     }
 
     /// Why it has failed: its own error, or what the last step says that did not succeed.
@@ -188,6 +194,7 @@ mod tests {
         let run = run(r#"{"runId":"wfrun-1","kind":"flo","namespace":"default",
             "definition":{"name":"order","version":"1.0.0","digest":"00"},"status":"pending",
             "input":{"amount":99.990},"steps":{},"signals":[],"createdAt":"t0","lastSequence":1}"#);
+        assert_eq!(run.input(), r#"{"amount":99.990}"#);
         assert_eq!(
             run.status_line(),
             r#"{"run_id":"wfrun-1","workflow":"order","version":"1.0.0","status":"pending","input":{"amount":99.990},"created_at":"t0"}"#

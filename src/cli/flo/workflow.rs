@@ -53,9 +53,9 @@ Topics: interlock help runs, idempotency."
     /// Print where a run is, as one line of JSON.
     #[command(
         visible_alias = "get",
-        after_help = "Examples:\n  flo workflow status wfrun-1795597200000000000\n  flo workflow status $RUN | jq -r .status\n\nTopics: interlock help runs."
+        after_help = "Examples:\n  flo workflow status wfrun-1795597200000000000\n  flo workflow status $RUN | jq -r .status\n  flo workflow start ship \"$(flo workflow status $RUN --input)\"    another run with the same input\n\nTopics: interlock help runs."
     )]
-    Status(OfRun),
+    Status(Status),
     /// Send a signal to a run.
     #[command(after_help = "\
 Examples:
@@ -155,9 +155,12 @@ pub(in crate::cli) struct Start {
 }
 
 #[derive(Args)]
-pub(in crate::cli) struct OfRun {
+pub(in crate::cli) struct Status {
     /// The id of the run.
     run: String,
+    /// Print only the input of the run, as it was given.
+    #[arg(long)]
+    input: bool,
     #[command(flatten)]
     options: Options,
 }
@@ -360,7 +363,7 @@ async fn document(
     Ok((answer, text))
 }
 
-async fn status(service: Service<'_>, given: &OfRun) -> Result<(), Error> {
+async fn status(service: Service<'_>, given: &Status) -> Result<(), Error> {
     #[derive(Deserialize)]
     struct Got {
         run: Run,
@@ -368,7 +371,11 @@ async fn status(service: Service<'_>, given: &OfRun) -> Result<(), Error> {
     let request = |object: Object| object.text("runId", &given.run);
     let answer = service.ask("RunGet", request).await?;
     let Got { run } = client::read(&answer)?;
-    show!("{}", run.status_line());
+    if given.input {
+        show!("{}", run.input());
+    } else {
+        show!("{}", run.status_line());
+    }
     Ok(())
 }
 

@@ -25,7 +25,7 @@ const CONFLICTS_MAX: u32 = 10;
 /// The pause before a task is delivered again whose writes were lost, and the longest: the storage
 /// may not take them then either.
 const LOST_PAUSE: Duration = Duration::from_secs(1);
-const LOST_PAUSE_MAX: Duration = Duration::from_secs(32);
+pub(super) const LOST_PAUSE_MAX: Duration = Duration::from_secs(32);
 
 /// How long a touch extends that does not say it.
 pub(super) const TOUCH: Duration = Duration::from_secs(30);

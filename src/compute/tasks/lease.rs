@@ -1,7 +1,7 @@
 //! Leases: which worker has a task that it has pulled, and until when. They are stored by who uses
 //! the channels, and given back after a restart.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
@@ -18,6 +18,9 @@ use crate::id::{DEFAULT_NAMESPACE, Tenant};
 
 /// How many tasks a worker may have that is known by its leases only; it gets no more anyway.
 const CONCURRENCY: u32 = 0;
+
+/// For how long a touch extends a lease at most. More is left of one only if the clock was ahead.
+const TOUCHED_MAX: Duration = Duration::from_mins(5);
 
 /// A task that a worker has, as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -110,10 +113,13 @@ impl Pool {
         let Some(worker) = self.workers.get_mut(number).filter(|one| !one.is_member()) else {
             return self.accept(desk, spec);
         };
-        let at = |micros: i64| Instant::now() + Timestamp::from_micros(micros).since(now);
+        let at = |micros: i64, longest: Duration| {
+            let rest = Timestamp::from_micros(micros).since(now);
+            Instant::now() + rest.min(longest.max(TOUCHED_MAX))
+        };
         let limit = Limit {
-            deadline: at(lease.ends),
-            lease: Some(at(lease.until)),
+            deadline: at(lease.ends, spec.timeout),
+            lease: Some(at(lease.until, desk.lease)),
             until: Timestamp::from_micros(lease.until),
             ends: Timestamp::from_micros(lease.ends),
         };

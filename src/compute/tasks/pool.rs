@@ -91,7 +91,7 @@ impl Pool {
         if self.tasks.contains_key(&id) {
             return;
         }
-        let pause = spec.used.pause(desk.clock.now());
+        let pause = spec.used.pause(desk.clock.now(), spec.retry_delay);
         let held = Held::new(spec, desk.number());
         self.tasks.insert(Arc::clone(&id), held);
         match pause {
@@ -514,13 +514,16 @@ impl Pool {
         self.workers.find(namespace, id)
     }
 
-    /// Gives back tasks that were handed out and not received.
-    pub(super) fn give_back(&mut self, desk: &mut Desk, ids: &[Arc<str>]) {
-        for id in ids {
+    /// Gives back tasks that were handed out to a worker and not received.
+    pub(super) fn give_back(&mut self, desk: &mut Desk, worker: u64, unread: &[Leased]) {
+        for Leased { spec, attempt, .. } in unread {
+            let id = &spec.id;
             let Some(held) = self.tasks.get_mut(id) else {
                 continue;
             };
-            if held.is_out() {
+            // Its lease may have ended meanwhile, and the task may be delivered again.
+            let has_it = matches!(&held.phase, Phase::Out(out) if out.worker == worker);
+            if has_it && held.attempt == *attempt {
                 held.attempt -= 1;
                 self.take_back(id);
                 self.place(desk, id);

@@ -524,15 +524,21 @@ impl Pool {
 }
 
 impl Asked {
-    /// The tasks, or none once the time is over.
-    pub async fn tasks(mut self, patience: Duration) -> Vec<Leased> {
+    /// Waits for tasks, until the time is over; those that there are then. They are given back unless
+    /// the worker receives them.
+    pub async fn tasks(&mut self, patience: Duration) -> &[Leased] {
         let until = Instant::now() + patience;
         if let Some(hand) = &mut self.hand
             && let Ok(Ok(given)) = timeout_at(until, hand).await
         {
             self.hand = None;
-            return given;
+            self.ready = given;
         }
+        &self.ready
+    }
+
+    /// The tasks, which the worker receives now.
+    pub fn received(mut self) -> Vec<Leased> {
         std::mem::take(&mut self.ready)
     }
 }
@@ -545,11 +551,7 @@ impl Drop for Asked {
                 pool.unpark(self.worker, self.number);
                 unread.extend(hand.try_recv().into_iter().flatten());
             }
-            let ids: Vec<_> = unread
-                .iter()
-                .map(|task| Arc::clone(&task.spec.id))
-                .collect();
-            pool.give_back(desk, &ids);
+            pool.give_back(desk, self.worker, &unread);
         });
     }
 }

@@ -166,13 +166,16 @@ impl Bench {
         registered.expect("registered");
     }
 
-    async fn pull(&self, id: &str, max: usize, seconds: u64) -> Vec<Leased> {
+    fn ask(&self, id: &str, max: usize) -> Asked {
         let actions = ["a".to_owned()];
-        let asked = self
-            .channels
-            .ask(&tenant(), "default", id, &actions, max)
-            .expect("registered");
-        asked.tasks(Duration::from_secs(seconds)).await
+        let asked = self.channels.ask(&tenant(), "default", id, &actions, max);
+        asked.expect("registered")
+    }
+
+    async fn pull(&self, id: &str, max: usize, seconds: u64) -> Vec<Leased> {
+        let mut asked = self.ask(id, max);
+        asked.tasks(Duration::from_secs(seconds)).await;
+        asked.received()
     }
 
     async fn complete(&self, task: &str, worker: Option<&str>) -> Result<Ended, Refused> {
@@ -789,12 +792,7 @@ async fn a_request_that_is_dropped_gives_everything_back() {
     let bench = Bench::new();
     bench.worker("w1", 10);
     bench.worker("w2", 10);
-    let ask = |id: &str| {
-        bench
-            .channels
-            .ask(&tenant(), "default", id, &["a".to_owned()], 1)
-            .expect("registered")
-    };
+    let ask = |id: &str| bench.ask(id, 1);
     // One that waits, and is dropped before and after it was given something.
     drop(ask("w1"));
     bench.channels.send(task("1"));
@@ -809,6 +807,39 @@ async fn a_request_that_is_dropped_gives_everything_back() {
     assert_eq!((&*taken[0].spec.id, taken[0].attempt), ("2", 1));
     let facts = bench.channels.worker(&tenant(), "default", "w1");
     assert_eq!(facts.expect("registered").running, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_is_dropped_before_its_tasks_are_received_gives_them_back() {
+    let bench = Bench::new();
+    bench.worker("w1", 10);
+    bench.worker("w2", 10);
+    // One that finds a task, and one that waits for it.
+    for (is_sent_before, id) in [(true, "1"), (false, "2")] {
+        let mut asked = bench.ask("w1", 1);
+        if is_sent_before {
+            drop(asked);
+            bench.channels.send(task(id));
+            asked = bench.ask("w1", 1);
+        } else {
+            bench.channels.send(task(id));
+        }
+        assert_eq!(asked.tasks(Duration::ZERO).await.len(), 1);
+        assert!(bench.pull("w2", 1, 0).await.is_empty(), "w1 has it");
+        drop(asked);
+        let taken = bench.pull("w2", 1, 0).await;
+        assert_eq!((&*taken[0].spec.id, taken[0].attempt), (id, 1));
+        bench.complete(id, Some("w2")).await.expect("it has it");
+    }
+    // One whose lease ends first takes nothing from who has the task then.
+    bench.channels.send(task("3"));
+    let mut asked = bench.ask("w1", 1);
+    asked.tasks(Duration::ZERO).await;
+    let taken = bench.pull("w2", 1, 100).await;
+    assert_eq!((&*taken[0].spec.id, taken[0].attempt), ("3", 2));
+    drop(asked);
+    let ended = bench.complete("3", Some("w2")).await.expect("it has it");
+    assert!(ended.applied);
 }
 
 #[tokio::test(start_paused = true)]
@@ -912,6 +943,36 @@ async fn a_task_continues_with_what_it_has_used_up() {
         !ended.expect("it has it").will_retry,
         "the third that counts"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_stored_while_the_clock_was_ahead_delays_no_task_for_long() {
+    let bench = Bench::new();
+    bench.worker("w1", 2);
+    let ahead = 30 * 86_400_000_000;
+    bench.channels.send(TaskSpec {
+        used: Used {
+            attempt: 1,
+            not_before: Some(ahead),
+            ..Used::default()
+        },
+        ..task("1")
+    });
+    let lease = Lease {
+        namespace: "default".into(),
+        worker: "gone".into(),
+        attempt: 1,
+        until: ahead,
+        ends: ahead,
+    };
+    bench.channels.restore(task("2"), &lease);
+    let begun = Instant::now();
+    for id in ["1", "2"] {
+        let taken = bench.pull("w1", 1, 1_000).await;
+        assert_eq!((&*taken[0].spec.id, taken[0].attempt), (id, 2));
+        bench.complete(id, Some("w1")).await.expect("it has it");
+    }
+    assert!(begun.elapsed() < Duration::from_secs(400));
 }
 
 #[tokio::test(start_paused = true)]

@@ -11,9 +11,11 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Channels,
     desk::{Desk, Job},
+    ends::LOST_PAUSE_MAX,
     held::{Held, Phase},
     pool::{LOAD_AGAIN, Pool, YEAR},
 };
+use crate::backoff::nth;
 use crate::clock::Timestamp;
 use crate::id::Tenant;
 
@@ -46,10 +48,12 @@ fn is_zero<N: Default + PartialEq>(number: &N) -> bool {
 }
 
 impl Used {
-    /// How much is left of the pause before the next delivery.
-    pub(super) fn pause(&self, now: Timestamp) -> Option<Duration> {
+    /// How much is left of the pause before the next delivery, of which the first was so long. More
+    /// than the pause is left only if the clock was ahead.
+    pub(super) fn pause(&self, now: Timestamp, first: Duration) -> Option<Duration> {
         let until = Timestamp::from_micros(self.not_before?);
-        (until > now).then(|| until.since(now).min(YEAR))
+        let longest = nth(first, YEAR, self.attempt).max(LOST_PAUSE_MAX);
+        (until > now).then(|| until.since(now).min(longest))
     }
 
     pub(super) const fn waited(&self) -> Duration {

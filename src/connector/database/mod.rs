@@ -41,6 +41,7 @@ use super::{CallFailed, Database, Driver, Request, Settings, Trust};
 use crate::backoff::Backoff;
 use crate::expr::quoted;
 use crate::id::Tenant;
+use crate::text;
 
 use files::File;
 use link::{Done, Fault, Link, too_large, unsettled};
@@ -67,6 +68,9 @@ const BACKOFF: Backoff = Backoff::new(Duration::from_millis(1), Duration::from_m
 
 /// How many rows one statement may compute values for.
 const COMPUTED_ROWS_MAX: usize = 1_000;
+
+/// How much of an operation and of a target is in a message, in bytes.
+const SHOWN_BYTES: usize = 100;
 
 /// One database, and the connections to it that are idle. How many there are in use is bounded by
 /// the turns of the connector.
@@ -306,10 +310,9 @@ fn named(request: &Request<'_>, reason: &str) -> CallFailed {
 }
 
 fn described(request: &Request<'_>, reason: &str) -> String {
-    let shown = |text: &str| text.chars().take(100).collect::<String>();
-    let operation = shown(request.operation.trim());
+    let operation = text::start(request.operation.trim(), SHOWN_BYTES);
     match &request.target {
-        Some(target) => format!("{operation} {}: {reason}", shown(target)),
+        Some(target) => format!("{operation} {}: {reason}", text::start(target, SHOWN_BYTES)),
         None => format!("{operation}: {reason}"),
     }
 }

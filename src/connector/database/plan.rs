@@ -10,6 +10,7 @@ use super::{
 };
 use crate::connector::Request;
 use crate::expr::{members, string};
+use crate::text;
 
 /// The members of an object, whose values are JSON texts.
 pub(super) type ObjectMembers<'a> = IndexMap<String, &'a RawValue>;
@@ -110,7 +111,7 @@ impl Plan {
             }
             ("SELECT" | "GET" | "", "") => read(request, dialect),
             _ => {
-                let shown: String = request.operation.chars().take(100).collect();
+                let shown = text::start(&request.operation, 100);
                 Err(format!(
                     "a database has no operation `{shown}`; use SELECT, GET, INSERT, UPDATE, DELETE or UPSERT"
                 ))

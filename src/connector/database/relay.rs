@@ -30,7 +30,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::{
     frames::{BYTES_MAX, Broken, Frames, Protocol},
     link::Fault,
-    server::Server,
+    server::{Security, Server},
 };
 use crate::outgoing::Connection;
 
@@ -53,8 +53,15 @@ const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
 /// How long the message is that asks a server of `MySQL` for TLS, with its head.
 const MYSQL_SSL_REQUEST: usize = 36;
 
+/// The version of the protocol of `MySQL` that greetings have, and what begins a refusal.
+const MYSQL_VERSION: u8 = 10;
+const MYSQL_REFUSES: u8 = 0xff;
+
 /// The bit of a greeting of `MySQL` that offers TLS.
 const MYSQL_OFFERS_TLS: u8 = 0x08;
+
+/// The way to log in to `MySQL` that sends the password as it is.
+const MYSQL_CLEAR_PASSWORD: &[u8] = b"mysql_clear_password";
 
 /// A connection to a server, for one connection of a driver. Dropping it closes it.
 #[derive(Debug)]
@@ -246,15 +253,20 @@ async fn mysql(
     mut frames: Frames,
     flow: &Flow,
 ) {
-    let greeted = greeted(&mut client, &mut stream, &mut frames, flow).await;
-    let Some(offers_tls) = flow.note(greeted) else {
+    let security = server.security();
+    let greeted = greeted(&mut client, &mut stream, &mut frames, flow, security).await;
+    let Some(greeted) = flow.note(greeted) else {
         return;
     };
-    let security = server.security().filter(|_| offers_tls);
-    let Some(security) = security else {
-        let copied = copied(&mut client, Connection::Left(stream), frames, flow).await;
-        flow.note(copied);
-        return;
+    let security = match greeted {
+        Greeted::Secure(security) => security,
+        Greeted::Plain => {
+            let copied = copied(&mut client, Connection::Left(stream), frames, flow).await;
+            flow.note(copied);
+            return;
+        }
+        // The driver has read why.
+        Greeted::Refused => return,
     };
     let secure = async {
         let mut request = [0; MYSQL_SSL_REQUEST];
@@ -274,13 +286,22 @@ async fn mysql(
     }
 }
 
-/// Passes on the greeting of a server of `MySQL`. Returns whether it offers TLS.
-async fn greeted(
+/// What follows the greeting of a server of `MySQL`.
+#[derive(Debug)]
+enum Greeted<'a> {
+    Refused,
+    Plain,
+    Secure(Security<'a>),
+}
+
+/// Passes on the greeting of a server of `MySQL`.
+async fn greeted<'a>(
     client: &mut UnixStream,
     stream: &mut TcpStream,
     frames: &mut Frames,
     flow: &Flow,
-) -> Result<bool, Broken> {
+    security: Option<Security<'a>>,
+) -> Result<Greeted<'a>, Broken> {
     let mut greeting = vec![0; 4];
     stream.read_exact(&mut greeting).await?;
     let length = u32::from_le_bytes([greeting[0], greeting[1], greeting[2], 0]);
@@ -289,17 +310,51 @@ async fn greeted(
     greeting.resize(greeting.len() + length, 0);
     stream.read_exact(&mut greeting[4..]).await?;
     frames.check(&greeting)?;
+    let greeted = admitted(&mut greeting[4..], security)?;
     client.write_all(&greeting).await?;
-    Ok(offers_tls(&greeting[4..]))
+    Ok(greeted)
 }
 
-/// Whether a greeting offers TLS: after a version of the protocol, the text of one that ends with
-/// zero, and 13 other bytes.
-fn offers_tls(greeting: &[u8]) -> bool {
-    let version = greeting.get(1..).unwrap_or_default();
-    let end = version.iter().position(|byte| *byte == 0);
-    let flags = end.and_then(|end| version.get(end + 15));
-    greeting.first() == Some(&10) && flags.is_some_and(|flags| flags & MYSQL_OFFERS_TLS != 0)
+/// Decides what follows a greeting. The driver makes TLS with whoever offers it to the driver, and
+/// verifies nothing: so the greeting offers it only if the relay makes it.
+fn admitted<'a>(
+    greeting: &mut [u8],
+    security: Option<Security<'a>>,
+) -> Result<Greeted<'a>, Broken> {
+    let broken = |reason: &str| Err(Broken::Other(reason.to_owned()));
+    if greeting.first() == Some(&MYSQL_REFUSES) {
+        return Ok(Greeted::Refused);
+    }
+    let needs_password = greeting
+        .windows(MYSQL_CLEAR_PASSWORD.len())
+        .any(|part| part == MYSQL_CLEAR_PASSWORD);
+    let Some(flags) = flags(greeting) else {
+        return broken("the server does not speak the protocol of MySQL");
+    };
+    let offers_tls = *flags & MYSQL_OFFERS_TLS != 0;
+    let greeted = match security {
+        Some(security) if offers_tls => Greeted::Secure(security),
+        Some(security) if security.is_required => {
+            return broken("the server does not support TLS");
+        }
+        Some(_) | None => {
+            *flags &= !MYSQL_OFFERS_TLS;
+            Greeted::Plain
+        }
+    };
+    let is_verified = matches!(&greeted, Greeted::Secure(security) if security.is_verified());
+    if needs_password && !is_verified {
+        return broken("the server asks for the password itself; set `tls_ca` to verify it first");
+    }
+    Ok(greeted)
+}
+
+/// The byte of a greeting that says whether it offers TLS: after the version of the protocol, the
+/// text of one that ends with zero, and 13 other bytes is the first of the flags.
+fn flags(greeting: &mut [u8]) -> Option<&mut u8> {
+    let (version, rest) = greeting.split_first_mut()?;
+    let end = rest.iter().position(|byte| *byte == 0)?;
+    rest.get_mut(end + 15).filter(|_| *version == MYSQL_VERSION)
 }
 
 /// What drivers of this process are secure with. They do not verify it.
@@ -361,18 +416,50 @@ async fn copied(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::outgoing::Tls;
+
+    fn greeting(version: u8, flags: u8, plugin: &str) -> Vec<u8> {
+        let mut greeting = vec![version];
+        greeting.extend(b"11.4.2\0\x01\0\0\0abcdefgh\0");
+        greeting.extend([0xfe, flags]);
+        greeting.extend(plugin.as_bytes());
+        greeting
+    }
 
     #[test]
-    fn a_greeting_says_whether_it_offers_tls() {
-        let greeting = |flags: u8| {
-            let mut greeting = b"\x0a11.4.2\0\x01\0\0\0abcdefgh\0".to_vec();
-            greeting.extend([0xfe, flags]);
-            greeting
-        };
-        assert!(offers_tls(&greeting(0xff)));
-        assert!(!offers_tls(&greeting(0xf7)));
-        for strange in [&b""[..], b"\xff\x10\x04Too many connections", b"\x0a5"] {
-            assert!(!offers_tls(strange));
+    fn tls_is_offered_to_the_driver_only_if_the_relay_makes_it() {
+        let required = || Some(Security::required(None));
+        let mut offered = greeting(10, 0xff, "");
+        let secure = admitted(&mut offered, required());
+        assert!(matches!(secure, Ok(Greeted::Secure(_))), "{secure:?}");
+        let plain = admitted(&mut offered, None);
+        assert!(matches!(plain, Ok(Greeted::Plain)), "{plain:?}");
+        assert_eq!(offered, greeting(10, 0xf7, ""));
+        let refused = admitted(&mut b"\xff\x10\x04Too many connections".to_vec(), None);
+        assert!(matches!(refused, Ok(Greeted::Refused)), "{refused:?}");
+    }
+
+    #[test]
+    fn a_greeting_that_would_get_around_tls_is_refused() {
+        let required = || Some(Security::required(None));
+        let verified = Tls::unverified();
+        let own = || Some(Security::required(verified.as_ref()));
+        let clear = "mysql_clear_password";
+        assert!(admitted(&mut greeting(10, 0xff, clear), own()).is_ok());
+        for (mut greeting, security) in [
+            (greeting(11, 0xff, ""), required()),
+            (greeting(9, 0xff, ""), None),
+            (greeting(10, 0xf7, ""), required()),
+            (greeting(10, 0xff, clear), required()),
+            (greeting(10, 0xff, clear), None),
+            (b"\x0a5".to_vec(), None),
+            (Vec::new(), None),
+        ] {
+            let came = admitted(&mut greeting, security);
+            assert!(
+                matches!(came, Err(Broken::Other(_))),
+                "{greeting:?}: {came:?}"
+            );
         }
     }
 }

@@ -32,6 +32,23 @@ pub(super) struct Security<'a> {
     authorities: Option<&'a Tls>,
 }
 
+impl Security<'_> {
+    /// Whether the server has to have a certificate of its name.
+    pub(super) const fn is_verified(&self) -> bool {
+        self.authorities.is_some()
+    }
+}
+
+#[cfg(test)]
+impl<'a> Security<'a> {
+    pub(super) const fn required(authorities: Option<&'a Tls>) -> Self {
+        Self {
+            is_required: true,
+            authorities,
+        }
+    }
+}
+
 impl Server {
     pub(super) fn new(
         config: &Database,

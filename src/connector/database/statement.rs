@@ -3,6 +3,7 @@
 use std::{borrow::Cow, fmt::Write as _};
 
 use super::value::Value;
+use crate::text;
 
 /// The language of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -231,7 +232,7 @@ fn checked(name: &str) -> Result<(), String> {
     if is_valid {
         return Ok(());
     }
-    let shown: String = name.chars().take(NAME_BYTES_MAX).collect();
+    let shown = text::start(name, NAME_BYTES_MAX);
     Err(format!(
         "`{shown}` is not a valid name of a table or column: letters, digits and _, at most {NAME_BYTES_MAX} bytes"
     ))

@@ -1,4 +1,8 @@
 //! A connection to a mail server that may send no more than it needs for one message.
+//!
+//! It is read line by line. The library keeps what it has read behind the answer to `STARTTLS`, and
+//! takes it for an answer of the server that it has verified then; so it gets nothing behind it, and
+//! what there is goes to TLS, which refuses it (RFC 3207 §4.2).
 
 use std::{
     io,
@@ -16,11 +20,16 @@ use crate::outgoing::Connection;
 /// end, however long it is.
 const BYTES_MAX: usize = 64 << 10;
 
+/// How many bytes are read at once.
+const CHUNK: usize = 4 << 10;
+
 #[derive(Debug)]
 pub(super) struct Limited {
     connection: Connection,
     peer: SocketAddr,
     left: usize,
+    /// What has been read and not given yet.
+    kept: Vec<u8>,
 }
 
 impl Limited {
@@ -29,6 +38,7 @@ impl Limited {
             connection,
             peer,
             left: BYTES_MAX,
+            kept: Vec::new(),
         }
     }
 }
@@ -45,14 +55,23 @@ impl AsyncRead for Limited {
         context: &mut Context<'_>,
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let before = into.filled().len();
-        ready!(Pin::new(&mut self.connection).poll_read(context, into))?;
-        let read = into.filled().len() - before;
-        let Some(left) = self.left.checked_sub(read) else {
-            let message = format!("the mail server sends more than {BYTES_MAX} bytes");
-            return Poll::Ready(Err(io::Error::other(message)));
-        };
-        self.left = left;
+        let this = &mut *self;
+        if this.kept.is_empty() {
+            let mut chunk = [0; CHUNK];
+            let mut chunk = ReadBuf::new(&mut chunk);
+            ready!(Pin::new(&mut this.connection).poll_read(context, &mut chunk))?;
+            let Some(left) = this.left.checked_sub(chunk.filled().len()) else {
+                let message = format!("the mail server sends more than {BYTES_MAX} bytes");
+                return Poll::Ready(Err(io::Error::other(message)));
+            };
+            this.left = left;
+            this.kept.extend_from_slice(chunk.filled());
+        }
+        let end = this.kept.iter().position(|byte| *byte == b'\n');
+        let line = end.map_or(this.kept.len(), |end| end + 1);
+        let given = line.min(into.remaining());
+        into.put_slice(&this.kept[..given]);
+        this.kept.drain(..given);
         Poll::Ready(Ok(()))
     }
 }

@@ -26,6 +26,7 @@ use self::limited::Limited;
 use super::{CallFailed, Email, Request, SmtpTls, Trust, check};
 use crate::expr::{members, quoted, string};
 use crate::outgoing::{Connection, Reach, Tls, Unreachable, addresses, connect, secure};
+use crate::text;
 
 /// The most recipients of one message.
 const RECIPIENTS_MAX: usize = 100;
@@ -103,7 +104,7 @@ impl Server {
     ) -> Result<Arc<str>, CallFailed> {
         let operation = request.operation.trim();
         if !operation.eq_ignore_ascii_case("send") {
-            let shown: String = operation.chars().take(100).collect();
+            let shown = text::start(operation, 100);
             let message = format!("a mail server has no operation `{shown}`; use `send`");
             return Err(CallFailed::failed(message));
         }

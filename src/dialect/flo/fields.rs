@@ -2,7 +2,8 @@
 
 use std::{collections::HashSet, time::Duration};
 
-use crate::dialect::{Findings, Tree, finding::shortened};
+use crate::dialect::{Findings, Tree};
+use crate::text::shortened;
 
 /// The longest duration, a hundred years in milliseconds.
 pub(super) const DURATION_MAX: u64 = 100 * 365 * 24 * 60 * 60 * 1_000;

@@ -11,8 +11,8 @@ use super::{
     status::{ManagerStatus, WorkStatus},
     text::{Edits, Object, Span, list},
 };
-use crate::dialect::finding::shortened;
 use crate::expr::{quoted, string};
+use crate::text::shortened;
 
 /// What the members of a worker are called that its items are given (`orchestration.md` 3.3).
 const OPTIONS: [&str; 5] = [

@@ -11,7 +11,8 @@ use super::{
     status::{ManagerStatus, WorkStatus},
     text::{Edits, Object},
 };
-use crate::dialect::{finding::shortened, flo::MANAGER};
+use crate::dialect::flo::MANAGER;
+use crate::text::shortened;
 
 /// How many items a tick starts together, and how many bytes of the document are read at most to
 /// start them; one item may need more. The options of a worker are read for each of its items.

@@ -9,6 +9,7 @@ use super::{
 };
 use crate::dialect::{Findings, Severity};
 use crate::expr::CelError;
+use crate::text;
 
 /// The longest name, in bytes.
 const NAME_MAX: usize = 256;
@@ -54,7 +55,7 @@ impl Report {
     }
 
     pub(super) fn cel(&mut self, place: SourcePosition, text: &str, error: &CelError) {
-        let text: String = text.chars().take(200).collect();
+        let text = text::start(text, 200);
         let message = format!(
             "`{text}` cannot be used as an expression: {error}; to write it as a plain text, put \
              single quotes within the double ones"

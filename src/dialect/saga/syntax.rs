@@ -1,10 +1,11 @@
 //! HCL as blocks, attributes and values, each with the line it begins in.
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 use crate::expr;
+use crate::text::shortened;
 
-/// How many characters of a text stand in a message.
+/// How many bytes of a text stand in a message.
 const SHOWN_MAX: usize = 60;
 
 /// Where something is written.
@@ -138,10 +139,6 @@ impl fmt::Display for Value {
     }
 }
 
-fn shown(text: &str) -> String {
-    let mut shown: String = text.chars().take(SHOWN_MAX).collect();
-    if shown.len() < text.len() {
-        shown.push('…');
-    }
-    shown
+fn shown(text: &str) -> Cow<'_, str> {
+    shortened(text, SHOWN_MAX)
 }

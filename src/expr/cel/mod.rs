@@ -17,6 +17,7 @@ use quick_cache::Weighter;
 
 use self::meter::Metered;
 use super::{Budget, CelError, quoted, scan};
+use crate::text;
 
 /// How many compiled texts are kept, about, and how many bytes of them.
 const KEPT: usize = 4_096;
@@ -28,7 +29,7 @@ const STACK: usize = 16 << 20;
 /// How many levels are evaluated on the stack of the caller.
 const SHALLOW: usize = 12;
 
-/// How many characters of a message of the library are kept: it may quote values.
+/// How many bytes of a message of the library are kept: it may quote values.
 const MESSAGE_MAX: usize = 300;
 
 /// How deep a value may nest.
@@ -120,7 +121,7 @@ fn parsed(text: &str) -> Result<Metered, CelError> {
         let program = ENV.compile(text).map_err(|errors| {
             let first = errors.errors.first();
             let message = first.map_or("it cannot be parsed", |first| &first.msg);
-            CelError::Syntax(message.chars().take(MESSAGE_MAX).collect())
+            CelError::Syntax(text::start(message, MESSAGE_MAX).to_owned())
         })?;
         for function in program.references().functions() {
             let is_operator = !function.starts_with(|first: char| first.is_ascii_alphabetic());
@@ -215,9 +216,9 @@ const fn is_about_kinds(error: &ExecutionError) -> bool {
 
 fn failed(error: &ExecutionError) -> CelError {
     if let ExecutionError::NoSuchKey(key) = error {
-        return CelError::Missing(key.chars().take(MESSAGE_MAX).collect());
+        return CelError::Missing(text::start(key, MESSAGE_MAX).to_owned());
     }
-    CelError::Failed(error.to_string().chars().take(MESSAGE_MAX).collect())
+    CelError::Failed(text::start(&error.to_string(), MESSAGE_MAX).to_owned())
 }
 
 fn value(json: serde_json::Value, in_doubles: bool) -> Value {

@@ -32,6 +32,7 @@ use crate::event::{
 };
 use crate::id::{CallId, MemberId, MessageId};
 use crate::operation::{Hold, acknowledgement, refusal};
+use crate::text;
 
 pub use outbound::Outbound;
 
@@ -356,7 +357,8 @@ impl Session {
             max_concurrency: offered.max_concurrency,
             ..Announced::default()
         };
-        let shown: String = tags.to_string().chars().take(TAGS_SHOWN).collect();
+        let shown = tags.to_string();
+        let shown = text::start(&shown, TAGS_SHOWN);
         info!(member.id = %id, %tenant, tags = shown, "member joined");
         let (outbox, calls) = mpsc::channel(CALLS_QUEUED);
         let now = self.service.services.now();

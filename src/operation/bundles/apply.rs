@@ -189,6 +189,7 @@ async fn store(
         // Its unit is dropped with the session.
         return Ok(Output::One(applied, warnings));
     }
+    let _critical = cx.critical();
     let done = cx.finish(session, applied, warnings).await?;
     let made = cx
         .runtime()

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
+use crate::auth::{Permission, ROLE_ADMIN};
 use crate::error::{Code, Failure};
 use crate::event::{
     EventType,
@@ -79,6 +80,12 @@ impl Operation for FireEvent {
         let database = runtime
             .database_of(tenant, &self.namespace, &machine, connector)
             .await?;
+        // Flows are an administrator's, who says by them which tables there are.
+        if database.is_some()
+            && !connector.is_some_and(|name| machine.is_fired_for(name, &self.entity))
+        {
+            Permission::Role(ROLE_ADMIN).check(cx.caller())?;
+        }
         let fire = Fire {
             machine: Arc::new(machine),
             namespace: self.namespace,

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use super::texts;
+use crate::auth::{Permission, ROLE_ADMIN};
 use crate::error::Failure;
 use crate::event::{
     EventType,
     payload::{self, definitions},
 };
 use crate::operation::{Access, Context, Family, Operation, Output, paging, turn::in_turn};
-use crate::registry;
+use crate::registry::{self, DefinitionKind};
 
 pub(in crate::operation) struct SetDefinitionEnabled {
     namespace: Arc<str>,
@@ -58,6 +59,10 @@ impl SetDefinitionEnabled {
             cx.storage().now(),
         );
         let set = set.await?;
+        // What a bundle declares is an administrator's.
+        if set.kind == DefinitionKind::Saga {
+            Permission::Role(ROLE_ADMIN).check(cx.caller())?;
+        }
         let enabled = definitions::Enabled {
             name: set.name.to_string(),
             enabled: set.enabled,

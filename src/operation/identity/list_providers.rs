@@ -2,6 +2,7 @@
 
 use super::super::{Access, Context, Family, Operation, Output};
 use super::provider::{answer, tokens_of_tenant};
+use crate::auth::ROLE_ADMIN;
 use crate::error::Failure;
 use crate::event::{
     EventType,
@@ -30,11 +31,20 @@ impl Operation for ListProviders {
 
     async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let tokens = tokens_of_tenant(&cx)?;
+        let is_administrator = cx.caller().roles.contain(ROLE_ADMIN);
         let all = tokens.directory().known().providers(&cx.caller().tenant);
         let all = all
             .iter()
             .filter(|provider| provider.is_active || !self.active_only)
-            .map(|provider| answer(provider).provider);
+            .map(|provider| {
+                let mut shown = answer(provider).provider;
+                if !is_administrator {
+                    // The query may contain secrets.
+                    let uri = shown.well_known_config_uri.split('?').next();
+                    shown.well_known_config_uri = uri.unwrap_or_default().into();
+                }
+                shown
+            });
         Ok(Output::one(providers::Providers {
             providers: all.collect(),
         }))

@@ -49,7 +49,7 @@ impl Operation for RegisterProvider {
                 Failure::new(Code::BadRequest, format!("`wellKnownConfigUri`: {error}"))
             })?;
         // One that has no address now may have one later: they are looked at whenever it is asked.
-        if let Err(blocked @ (Unfetched::Blocked { .. } | Unfetched::Local(_))) =
+        if let Err(blocked @ (Unfetched::Blocked(_) | Unfetched::Local(_))) =
             federation.check(&place).await
         {
             return Err(Failure::new(Code::OidcSsrfBlocked, blocked.to_string()));

@@ -40,6 +40,7 @@ impl Operation for CancelIncident {
             let closed = incidents::Closed {
                 incident_id: self.0.clone(),
             };
+            let _critical = cx.critical();
             let finished = cx.finish(session, closed, Vec::new()).await;
             match (&finished, arrived) {
                 (Ok(_), Some(arrived)) => runtime.after_advance(&by.tenant, arrived),

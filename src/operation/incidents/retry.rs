@@ -35,6 +35,7 @@ impl Operation for RetryIncident {
         let closed = incidents::Closed {
             incident_id: self.0,
         };
+        let _critical = cx.critical();
         let done = cx.finish(session, closed, Vec::new()).await?;
         cx.storage().wake_work(&tenant, &incident.work).await?;
         Ok(done)

@@ -38,7 +38,7 @@ pub(super) async fn deliver<A: Answer>(
         };
         let mut session = cx.session_for(0, |_, _| String::new()).await?;
         session.is_try(attempt);
-        let arrived = match delivery.clone() {
+        let mut arrived = match delivery.clone() {
             Delivery::Signal { kind, payload } => {
                 runtime
                     .signal_run(&mut session, &by, run, kind, payload)
@@ -51,6 +51,10 @@ pub(super) async fn deliver<A: Answer>(
         let moves = (arrived.is_saga && !arrived.status.is_end()).then_some(arrived.run);
         let answer = answer(&arrived);
         let has_joined = session.has_joined();
+        if has_joined {
+            runtime.follows_commit(&mut session, &mut arrived)?;
+        }
+        let _critical = cx.critical();
         match cx.finish(session, answer, Vec::new()).await {
             Ok(output) if has_joined => return Ok((output, None)),
             Ok(output) => {

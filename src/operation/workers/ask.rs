@@ -63,20 +63,24 @@ impl Operation for AwaitTasks {
         let (tenant, worker) = (&cx.caller().tenant, &*self.worker);
         let channels = cx.channels();
         let asked = channels.ask(tenant, &self.namespace, worker, &self.actions, self.most);
-        let asked = asked.map_err(|why| refused(why, Some(worker), ""))?;
         // Dropped, it gives back what was not received.
-        let taken = tokio::select! {
-            taken = asked.tasks(self.patience) => taken,
-            _ = cx.given_up() => Vec::new(),
+        let mut asked = asked.map_err(|why| refused(why, Some(worker), ""))?;
+        let taking = async {
+            let taken = asked.tasks(self.patience).await;
+            cx.runtime().store_leases(tenant, taken).await;
+        };
+        tokio::select! {
+            () = taking => {}
+            _ = cx.given_up() => return Ok(Output::one(workers::Taken { tasks: Vec::new() })),
             () = cx.login().withdrawn() => {
+                drop(asked);
                 // A stream ends, and with it what waits on it; other requests are answered.
                 let ended = cx.cancel().cancelled();
                 let _ = tokio::time::timeout(STREAM_ENDS, ended).await;
                 return Err(auth::withdrawn());
             }
-        };
-        cx.runtime().store_leases(tenant, &taken).await;
-        let tasks = taken.into_iter().map(task).collect();
+        }
+        let tasks = asked.received().into_iter().map(task).collect();
         Ok(Output::one(workers::Taken { tasks }))
     }
 }

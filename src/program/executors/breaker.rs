@@ -25,15 +25,20 @@ impl Default for Gate {
     }
 }
 
+/// Whether the cooldown is over, also if it began in the future: the clock was ahead then.
+fn is_cool(since: Timestamp, breaker: &Breaker, now: Timestamp) -> bool {
+    now < since || now.since(since) >= breaker.cooldown
+}
+
 impl Gate {
     /// Whether an attempt may be made.
     pub(super) fn is_passable(&self, breaker: &Breaker, now: Timestamp) -> bool {
         match self {
             Self::Closed { .. } => true,
-            Self::Open { since } => now.since(*since) >= breaker.cooldown,
+            Self::Open { since } => is_cool(*since, breaker, now),
             // A call whose end never became known must not block the executor for ever.
             Self::HalfOpen { calls, since } => {
-                *calls < breaker.half_open_calls_max || now.since(*since) >= breaker.cooldown
+                *calls < breaker.half_open_calls_max || is_cool(*since, breaker, now)
             }
         }
     }

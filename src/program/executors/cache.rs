@@ -1,6 +1,6 @@
 //! Cached outputs (1.7.6).
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use crate::clock::Timestamp;
 
@@ -15,9 +15,10 @@ pub(super) struct Outputs {
 }
 
 impl Outputs {
-    pub(super) fn get(&self, key: &str, now: Timestamp) -> Option<Arc<str>> {
+    /// An output that is cached for so long; more is left of one only if the clock was ahead.
+    pub(super) fn get(&self, key: &str, now: Timestamp, ttl: Duration) -> Option<Arc<str>> {
         let (until, output) = self.by_key.get(key)?;
-        (*until > now).then(|| Arc::clone(output))
+        (*until > now && *until <= now.after(ttl)).then(|| Arc::clone(output))
     }
 
     /// Puts an output; where there is no room, those that end first go.

@@ -69,7 +69,9 @@ impl PlanState {
         now: Timestamp,
         chance: u64,
     ) -> Chosen {
-        if let Some(output) = cache_key.and_then(|key| self.outputs.get(key, now)) {
+        if let Some((key, cache)) = cache_key.zip(plan.cache.as_ref())
+            && let Some(output) = self.outputs.get(key, now, cache.ttl)
+        {
             return Chosen::Cached { output };
         }
         let considered = &plan.executors[..plan.executors.len().min(EXECUTORS_MAX)];

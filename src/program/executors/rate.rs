@@ -54,7 +54,8 @@ impl Attempts {
             Some(limit) if limit <= EXACT_MAX => {
                 let place = self.latest.len().checked_sub(limit as usize);
                 let oldest = place.and_then(|place| self.latest.get(place));
-                oldest.is_some_and(|oldest| now.micros() - oldest < window)
+                // One in the future was made while the clock was ahead.
+                oldest.is_some_and(|oldest| (0..window).contains(&(now.micros() - oldest)))
             }
             Some(limit) => ring.sum(now.micros()) >= limit,
         })
@@ -101,7 +102,13 @@ impl Ring {
 
     /// Moves on to the slot of an instant.
     fn slot(&mut self, micros: i64) -> &mut u32 {
-        let number = micros.div_euclid(self.width).max(self.newest);
+        let number = micros.div_euclid(self.width);
+        if number < self.newest.saturating_sub(SLOTS_I64) {
+            // The clock was ahead.
+            self.counts = [0; SLOTS];
+            self.newest = number;
+        }
+        let number = number.max(self.newest);
         let passed = number.saturating_sub(self.newest).min(SLOTS_I64);
         for step in 0..passed {
             self.counts[Self::place(number - step)] = 0;

@@ -269,6 +269,29 @@ fn the_newest_sample_weighs_one_and_each_older_one_by_its_rank_less() {
 }
 
 #[test]
+fn nothing_from_while_the_clock_was_ahead_counts_once_it_is_right() {
+    let plan = of(
+        &[(
+            "a",
+            ", rate_limit: {max_per_second: 1, max_per_minute: 20000}, \
+             breaker: {failure_threshold: 1, cooldown_ms: 1000}",
+        )],
+        ", cache: {key: k, ttl_ms: 100}",
+    );
+    let mut state = PlanState::default();
+    let ahead = at(30 * 86_400_000);
+    assert_eq!(state.permit(&plan, "a", ahead), Permit::Granted);
+    state.record(&plan, "a", Sample::Failure, ahead);
+    state.keep(&plan, "k", "{}".into(), ahead);
+    assert_ne!(state.permit(&plan, "a", ahead), Permit::Granted);
+    let chosen = state.choose(&plan, Some("k"), at(0), 0);
+    assert!(!matches!(chosen, Chosen::Cached { .. }), "{chosen:?}");
+    let view = &state.view(&plan, at(0))[0];
+    assert_eq!((view.last_second, view.last_minute), (0, 0));
+    assert_eq!(state.permit(&plan, "a", at(0)), Permit::Granted);
+}
+
+#[test]
 fn outputs_are_cached_until_their_time_or_an_event() {
     let plan = of(
         &[("a", "")],

@@ -296,7 +296,7 @@ fn steps_of_entities_end_in_the_turn_and_refusals_are_outcomes() {
             Ask::Entity {
                 step: EntityStep::Update,
                 input: "{\"entityId\":\"1\"}".into(),
-                wanted: Vec::new()
+                wanted: Wanted::default()
             }
         );
     }
@@ -356,10 +356,20 @@ fn an_entity_is_awaited_until_a_state_or_a_time() {
     };
     assert_eq!(play(&[reached("B")], &[]).run.status, Status::Completed);
     assert_eq!(play(&[reached("A")], &[]).run.status, Status::Failed);
-    let waits = EntityAnswer::NotYet;
-    let driven = play(&[waits.clone(), waits.clone()], &[Do::Moved]);
+    let waits = EntityAnswer::NotYet { seen: Some(7) };
+    let unseen = EntityAnswer::NotYet { seen: None };
+    let driven = play(
+        &[unseen, waits.clone(), waits.clone()],
+        &[Do::Moved, Do::Moved],
+    );
     assert_eq!(driven.run.status, Status::Waiting);
     assert_eq!(driven.events(), ["step_started start"]);
+    let since = driven.asked.iter().map(|ask| match ask {
+        Ask::Entity { wanted, .. } => wanted.since,
+        ask => panic!("{ask:?}"),
+    });
+    let since: Vec<_> = since.collect();
+    assert_eq!(since, [Since::Now, Since::Parked, Since::Position(7)]);
     assert_eq!(
         play(&[waits.clone(), reached("B")], &[Do::Moved])
             .run
@@ -367,10 +377,20 @@ fn an_entity_is_awaited_until_a_state_or_a_time() {
         Status::Completed
     );
     assert_eq!(
-        play(std::slice::from_ref(&waits), &[Do::After(99), Do::After(1)])
-            .run
-            .status,
+        play(
+            &[waits.clone(), waits.clone()],
+            &[Do::After(99), Do::After(1)]
+        )
+        .run
+        .status,
         Status::TimedOut
+    );
+    let late = EntityAnswer::NotYet { seen: None };
+    let driven = play(&[late, reached("B")], &[Do::After(100)]);
+    assert_eq!(
+        driven.run.status,
+        Status::Completed,
+        "it was reached in time"
     );
     let gone = EntityAnswer::Refused {
         code: "ENTITY_NOT_FOUND".into(),

@@ -31,6 +31,7 @@ pub(super) struct Driven {
     pub(super) now: Timestamp,
     pub(super) limits: Limits,
     pub(super) is_apart: bool,
+    pub(super) is_contended: bool,
     pub(super) is_full: bool,
     pub(super) history: Vec<HistoryEvent>,
     /// All so far.
@@ -71,6 +72,7 @@ impl Driven {
             now,
             limits: Limits::default(),
             is_apart: false,
+            is_contended: false,
             is_full: false,
             history: vec![event],
             effects: Vec::new(),
@@ -99,6 +101,7 @@ impl Driven {
                 chance: 0,
                 limits: self.limits,
                 is_apart: self.is_apart,
+                is_contended: self.is_contended,
                 is_full: self.is_full,
             };
             let turn = run.advance(next, &world)?;

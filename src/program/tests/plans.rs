@@ -375,3 +375,27 @@ fn at_most_thirty_two_executors_are_considered() {
         32
     );
 }
+
+/// What the executions of a run have ended with, as far as their own events say it.
+fn reasons(driven: &Driven) -> Vec<Option<&str>> {
+    let ends = driven.history.iter();
+    let ends = ends.filter(|event| event.kind == EventKind::ActionCompleted);
+    ends.map(|event| event.data.as_deref()).collect()
+}
+
+#[test]
+fn why_an_execution_failed_is_kept_if_another_follows() {
+    let fallback = ", fallback: {value: {fb: 1}}";
+    let fails = |reason: &'static str| Do::Answer("failure", reason);
+    let (one, two) = (r#"{"error":"one"}"#, r#"{"error":"two"}"#);
+    let driven = played(&plan(&["", ""], fallback), &[fails(one), fails(two)]);
+    assert_eq!(driven.run.status, Status::Completed);
+    assert_eq!(reasons(&driven), [Some(one), Some(two)]);
+    let document = flow(
+        "{run: \"@actions/a\", retry: {max_attempts: 3, initial_delay_ms: 0}, transitions: {success: flo.Completed}}",
+        "",
+    );
+    let driven = played(&document, &[fails(one), Do::Answer("success", "{}")]);
+    assert_eq!(driven.run.status, Status::Completed);
+    assert_eq!(reasons(&driven), [Some(one), None], "the step has the last");
+}

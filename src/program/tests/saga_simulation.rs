@@ -220,6 +220,7 @@ impl Simulated {
                     chance: 0,
                     limits: Limits::default(),
                     is_apart: false,
+                    is_contended: false,
                     is_full: self.chance.one_in(8),
                 };
                 let turn = run.advance(next, &world)?;

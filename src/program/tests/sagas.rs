@@ -608,6 +608,62 @@ fn a_saga_commits_what_is_enough_for_one_commit_and_goes_on_at_once() {
     assert_eq!(driven.run.status, Status::Completed);
 }
 
+/// A step on an entity that another one undoes.
+fn written(name: &'static str) -> (&'static str, SagaStep) {
+    let (action, undo) = (call("entity", "INSERT", &[]), call("entity", "DELETE", &[]));
+    (name, step(Some(action), Some(undo)))
+}
+
+#[test]
+fn a_compensation_after_conflicts_has_a_turn_of_its_own() {
+    let mut driven = saga(vec![written("a"), written("b")], |_| {});
+    let done = driven.here.clone();
+    driven.is_apart = true;
+    driven.play(&[Do::After(0)]);
+    driven.here = Answer::Outcome {
+        outcome: "failure".into(),
+        output: r#"{"error":"CONFLICT"}"#.into(),
+    };
+    driven.act(Do::After(0)).expect("b fails");
+    assert_eq!(driven.run.status, Status::Waiting);
+    assert_eq!(driven.run.due(), Some(driven.now), "at once");
+    driven.here = done;
+    driven.act(Do::After(0)).expect("a is undone");
+    driven.act(Do::After(0)).expect("nothing is left");
+    assert_eq!(driven.run.status, Status::Failed);
+    assert!(driven.run.is_compensated(), "{:?}", driven.events());
+}
+
+#[test]
+fn a_compensation_or_callback_whose_entity_others_change_each_time_is_tried_later() {
+    let with_callback = |form: &mut Saga| form.on_complete = Some(call("entity", "UPDATE", &[]));
+    for (is_undone, end) in [(true, Status::Cancelled), (false, Status::Completed)] {
+        let mut steps = vec![written("a")];
+        if is_undone {
+            steps.push(("wait", awaiting("go", None)));
+        }
+        let mut driven = saga(steps, with_callback);
+        let begins = if is_undone { Do::Cancel } else { Do::After(0) };
+        driven.is_apart = !is_undone;
+        driven.play(&[]);
+        if !is_undone {
+            driven.act(Do::After(0)).expect("a is done");
+        }
+        (driven.is_apart, driven.is_contended) = (true, true);
+        driven.act(begins).expect("stands back");
+        for pause in [1_000, 2_000] {
+            let due = driven.now.after(Duration::from_millis(pause));
+            assert_eq!(driven.run.due(), Some(due));
+            assert!(!driven.run.status.is_end());
+            driven.act(Do::After(pause)).expect("stands back");
+        }
+        (driven.is_apart, driven.is_contended) = (false, false);
+        driven.act(Do::After(4_000)).expect("is done");
+        assert_eq!(driven.run.status, end, "{:?}", driven.events());
+        assert_eq!(driven.run.is_compensated(), is_undone);
+    }
+}
+
 #[test]
 fn a_saga_that_is_ended_by_force_says_what_is_not_undone() {
     let steps = || {

@@ -172,6 +172,7 @@ impl Simulated {
                     chance: self.chance.number(),
                     limits: Limits::default(),
                     is_apart: false,
+                    is_contended: false,
                     is_full: self.chance.one_in(8),
                 };
                 let turn = run.advance(next, &world)?;

@@ -456,7 +456,7 @@ fn a_history_of_more_than_64_mib_fails_the_run() {
     assert_eq!(driven.run.status, Status::Failed);
     assert_eq!(
         driven.events().last().map(String::as_str),
-        Some("workflow_failed max step limit reached")
+        Some("workflow_failed the history of the run has more than 64 MiB")
     );
 }
 

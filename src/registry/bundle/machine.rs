@@ -94,6 +94,18 @@ impl Machine {
         flow?.connector.as_deref()
     }
 
+    /// Whether its flows leave a table of a connector to callers: one of them names it or leaves it
+    /// to the request, or there are none.
+    pub fn is_fired_for(&self, connector: &str, table: &str) -> bool {
+        let mut flows = self.flows.iter();
+        self.flows.is_empty()
+            || flows.any(|flow| {
+                let is_named = |entity: &String| entity == table;
+                flow.connector.as_deref() == Some(connector)
+                    && flow.entity.as_ref().is_none_or(is_named)
+            })
+    }
+
     /// A state by its name.
     pub fn state(&self, name: &str) -> Option<&MachineState> {
         self.states.iter().find(|state| state.name == name)

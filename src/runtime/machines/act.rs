@@ -39,6 +39,7 @@ impl Runtime {
         by: &Initiator,
         fire: &Fire,
         call: &Call,
+        key: String,
     ) -> Result<Action, Failure> {
         let registry = &self.0.registry;
         let (tenant, digest) = (&by.tenant, &fire.machine.digest);
@@ -57,7 +58,7 @@ impl Runtime {
         Ok(Action {
             connector,
             request,
-            key: format!("event:{}", DispatchKey::fresh()),
+            key,
         })
     }
 

@@ -4,6 +4,7 @@
 //! transaction: that of the foreign database, or that of the entity.
 
 mod act;
+mod acted;
 mod native;
 mod table;
 
@@ -17,6 +18,7 @@ use crate::registry::bundle::{Machine, MachineEvent};
 
 use super::Runtime;
 
+pub(super) use acted::{Acted, Acting};
 pub use native::{EntityEvent, Native};
 pub(super) use native::{machine_called, with_status};
 

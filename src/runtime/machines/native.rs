@@ -1,14 +1,12 @@
 //! Machines of entities: each is a workflow of their model, whose guards and actions are this
 //! service's own (`orchestration.md` 4.6).
 
-use std::{
-    sync::{Arc, OnceLock},
-    time::Instant,
-};
+use std::{sync::Arc, time::Instant};
 
+use parking_lot::Mutex;
 use tracing::info;
 
-use super::{Fire, Fired, check_guard};
+use super::{Acting, Fire, Fired, check_guard};
 use crate::connector::Config;
 use crate::dispatch::{Callee, CriterionResult, Reply, TransitionContext};
 use crate::engine::{Answer, Answered, Dispatch, DispatchRecord, Run, Start};
@@ -36,23 +34,27 @@ const NO_DATA: &str = "{}";
 #[derive(Debug)]
 pub struct EntityEvent {
     data: Arc<str>,
-    /// The action that was done for it: it is not done again if the commit has to be repeated.
-    done: OnceLock<Done>,
-}
-
-#[derive(Debug)]
-struct Done {
-    from: String,
-    result: Arc<str>,
+    /// Its action is not done again if the commit has to be repeated.
+    acting: Acting,
+    /// The result of its action in the last try.
+    result: Mutex<Option<Arc<str>>>,
 }
 
 impl EntityEvent {
     pub fn new(data: Arc<str>) -> Arc<Self> {
         Arc::new(Self {
             data,
-            done: OnceLock::new(),
+            acting: Acting::for_event(),
+            result: Mutex::default(),
         })
     }
+}
+
+/// An action that was done.
+struct Done {
+    result: Arc<str>,
+    /// Whether it is not rolled back with the transaction.
+    is_outside: bool,
 }
 
 /// What became of an event.
@@ -237,10 +239,11 @@ impl Runtime {
         let mut anchor = Anchor::new(definitions, Origin::At(base), None);
         anchor.event = Some(Arc::clone(event));
         session.is_about(id);
+        session.acts_for(Some(event.acting.clone()));
+        *event.result.lock() = None;
         let warnings = self.drive(session, run, anchor, by).await?;
-        let done = event.done.get().filter(|done| done.from == previous);
         let fired = Fired {
-            result: done.map(|done| Arc::clone(&done.result)),
+            result: event.result.lock().take(),
             previous,
             current: to,
         };
@@ -281,27 +284,31 @@ impl Runtime {
         let image = run.image();
         let (id, sent) = (image.id, image.document.clone());
         let fire = self.fired_by(by, machine, context, &image, event).await?;
-        let known = event.and_then(|event| event.done.get());
-        let known = known.filter(|done| done.from == context.from.as_str());
-        if known.is_none() {
+        // Anybody may import a workflow: what is asked of connectors depends on the guard that an
+        // administrator gave.
+        let way = fire.way(context.from.as_str())?;
+        check_guard(&way.name, way.guard.as_deref(), &fire.data)?;
+        let acting = session.acting().cloned();
+        let acting = acting.unwrap_or_else(Acting::for_event);
+        let key = acting.key_of(id, context);
+        let mut result = acting.acted.result(&key);
+        if result.is_none() {
             // What the action writes or reads sees the entity as it is now.
             anchor.stage(session, image, None)?;
-            let result = self.act_for_entity(session, by, &fire, context).await?;
-            if let (Some(event), Some(result)) = (event, result) {
-                let from = context.from.as_str().to_owned();
-                // Set before for another state, it stays: only a repeated commit asks.
-                let _ = event.done.set(Done { from, result });
-            }
+            let done = self.act_for_entity(session, by, &fire, context, &key);
+            result = done.await?.map(|done| {
+                // What is part of the transaction is rolled back with it.
+                if done.is_outside {
+                    acting.acted.keep(key, Arc::clone(&done.result));
+                }
+                done.result
+            });
+        }
+        if let Some(event) = event {
+            *event.result.lock() = result;
         }
         let mut answered = answered(call.callee.name(), Reply::Processed(None), began);
-        take_in_changes(
-            session,
-            id,
-            &sent,
-            &call.callee.name().into(),
-            &mut answered,
-        )
-        .await?;
+        take_in_changes(session, id, &sent, &call.callee, &mut answered).await?;
         Ok(answered)
     }
 
@@ -341,13 +348,16 @@ impl Runtime {
         by: &Initiator,
         fire: &Fire,
         context: &TransitionContext,
-    ) -> Result<Option<Arc<str>>, Stopped> {
+        key: &str,
+    ) -> Result<Option<Done>, Stopped> {
         let Some(call) = &fire.way(context.from.as_str())?.action else {
             return Ok(None);
         };
-        let action = self.action(by, fire, call).await?;
+        let action = self.action(by, fire, call, key.to_owned()).await?;
         if matches!(action.connector.config, Config::Entity) {
-            return Ok(Some(self.act_on_entity(session, by, &action).await?));
+            let result = self.act_on_entity(session, by, &action).await?;
+            let is_outside = false;
+            return Ok(Some(Done { result, is_outside }));
         }
         session.park()?;
         let done = tokio::select! {
@@ -356,6 +366,9 @@ impl Runtime {
             error = session.cancelled(by) => return Err(error.into()),
         };
         session.take_back(by, None).await?;
-        Ok(Some(done?))
+        Ok(Some(Done {
+            result: done?,
+            is_outside: true,
+        }))
     }
 }

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use tokio_util::sync::CancellationToken;
 
-use super::{Fire, Fired, act::compute, check_guard, failure_of};
+use super::{Fire, Fired, act::compute, acted::key_of_event, check_guard, failure_of};
 use crate::connector::{CallFailed, Connector, RowCall, RowTransaction};
 use crate::error::{Code, Failure};
 use crate::program::Call;
@@ -66,7 +66,7 @@ impl Runtime {
         database: &Connector,
         row: &mut RowTransaction,
     ) -> Result<Arc<str>, Failure> {
-        let action = self.action(by, fire, call).await?;
+        let action = self.action(by, fire, call, key_of_event()).await?;
         if action.connector.key != database.key {
             return self.act(by, fire, &action).await;
         }

@@ -3,7 +3,7 @@
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use super::{
-    CONFLICTS_APART, ReadRun, State, not_found,
+    CONFLICTS_APART, CONFLICTS_MAX, ReadRun, State, not_found,
     plans::{Followed, PermitTaken},
     state::refused,
     transition::takes_signal,
@@ -243,7 +243,7 @@ impl Runtime {
     }
 
     /// Takes all turns of one arrival.
-    pub(super) async fn advance_one(
+    async fn advance_one(
         &self,
         session: &mut Session,
         mut advancing: Advancing<'_>,
@@ -263,9 +263,12 @@ impl Runtime {
         let mut arrival = arrival;
         let mut run = state.run;
         let mut is_first = true;
+        let begun = advancing.now;
         loop {
-            let is_full = self.has_done_enough(session, &advancing, &run)?;
-            let turn = self.turn(&advancing, run, arrival, is_full).await?;
+            let is_full = self.has_done_enough(session, &advancing, &run, begun)?;
+            let turn = self
+                .turn(session, &advancing, run, arrival, is_full)
+                .await?;
             advancing.uncommitted.extend(turn.history);
             turned.effects.extend(turn.effects);
             if is_first {
@@ -275,7 +278,10 @@ impl Runtime {
             run = turn.run;
             match turn.next {
                 Next::Ask(ask) => {
+                    session.acts_for_step(&run.execution());
                     let reply = self.reply(session, &mut advancing, ask).await;
+                    // What was asked for may have taken long.
+                    advancing.now = advancing.now.max(self.0.clock.now());
                     match reply {
                         Ok(reply) => arrival = Arrival::Replied(reply),
                         Err(failure) => {
@@ -306,19 +312,21 @@ impl Runtime {
         session: &mut Session,
         advancing: &Advancing<'_>,
         run: &Run,
+        begun: Timestamp,
     ) -> Result<bool, Failure> {
         let written = session.unit()?.bytes();
         let events = advancing.uncommitted.iter().map(HistoryEvent::bytes);
         let events = usize::try_from(events.sum::<u64>()).unwrap_or(usize::MAX);
         let uncommitted = events.saturating_add(written.saturating_sub(advancing.held_before));
-        let passed = self.0.clock.now().since(advancing.now);
+        let passed = self.0.clock.now().since(begun);
         Ok(uncommitted > UNCOMMITTED_MAX || run.bytes() > LOADED_MAX || passed > ADVANCE_MAX)
     }
 
     /// Takes one turn. Where it may read much, it does so apart from the threads that serve
     /// requests.
-    async fn turn(
+    pub(super) async fn turn(
         &self,
+        session: &mut Session,
         advancing: &Advancing<'_>,
         run: Run,
         arrival: Arrival,
@@ -330,6 +338,7 @@ impl Runtime {
         let chance = chance(advancing.run, run.sequence, now);
         let limits = self.0.settings.runs.limits;
         let is_apart = advancing.conflicts >= CONFLICTS_APART;
+        let is_contended = advancing.conflicts >= CONFLICTS_MAX;
         let turn = move || {
             let world = World {
                 program: &program,
@@ -337,6 +346,7 @@ impl Runtime {
                 chance,
                 limits,
                 is_apart,
+                is_contended,
                 is_full,
             };
             run.advance(arrival, &world)
@@ -345,7 +355,10 @@ impl Runtime {
             turn()
         } else {
             let party = self.storage().party(&advancing.by.tenant).await?;
-            Pool::for_evaluating().run(party, |_| turn()).await
+            session.leave_slot_alone();
+            let turned = Pool::for_evaluating().run(party, |_| turn()).await;
+            session.take_slot().await;
+            turned
         };
         turned.map_err(|refusal| refused(&id, refusal))
     }
@@ -353,9 +366,9 @@ impl Runtime {
 
 /// What all turns of one arrival leave behind.
 #[derive(Debug)]
-pub(super) struct Turned {
+struct Turned {
     program: Arc<Program>,
-    pub(super) history: Vec<HistoryEvent>,
+    history: Vec<HistoryEvent>,
     effects: Vec<Effect>,
     permits: Vec<PermitTaken>,
     is_taken: bool,

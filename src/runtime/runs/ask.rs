@@ -27,8 +27,10 @@ impl Runtime {
             Ask::Action(name) => Reply::Action(self.availability(advancing, &name).await?),
             Ask::Call { action, input } => {
                 // It may take as long as its action allows.
-                session.leave_turn();
-                Reply::Called(self.call_here(advancing, &action, input).await?)
+                session.leave_slot();
+                let answer = self.call_here(advancing, &action, input).await?;
+                session.take_slot().await;
+                Reply::Called(answer)
             }
             Ask::Child { reference, input } => {
                 Reply::Child(self.child(session, advancing, &reference, input).await?)

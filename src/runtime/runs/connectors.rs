@@ -30,7 +30,7 @@ use crate::error::{Code, Failure};
 use crate::id::{RunId, Tenant};
 use crate::program::{
     ANSWER_LOST, ANSWER_UNUSABLE, Answer, EntityAnswer, NOT_CALLED, Payload, Purpose, Reach, Task,
-    may_be_at_work,
+    Wanted, may_be_at_work,
 };
 use crate::runtime::{
     Runtime, Session,
@@ -223,7 +223,8 @@ impl Runtime {
             Ok(call) => call,
             Err(message) => return Ok(failed(&message)),
         };
-        let working = Box::pin(self.work_on(session, advancing, &call, &[]));
+        let wanted = Wanted::default();
+        let working = Box::pin(self.work_on(session, advancing, &call, &wanted));
         Ok(match working.await? {
             EntityAnswer::Done { output } | EntityAnswer::Reached { output, .. } => {
                 Answer::Outcome {
@@ -231,19 +232,20 @@ impl Runtime {
                     output: with_id(&output),
                 }
             }
-            EntityAnswer::NotYet => failed("nothing is waited for"),
+            EntityAnswer::NotYet { .. } => failed("nothing is waited for"),
             EntityAnswer::Refused { code, message, .. } => failed(&format!("{code}: {message}")),
         })
     }
 
-    /// Sends the call of a saga: to a member, or to what this process does itself.
+    /// Sends the call of a saga: to a member, or to what this process does itself. One that cannot
+    /// be sent is returned, with its end.
     pub(super) async fn send_call(
         &self,
         tenant: &Tenant,
         stored: &StoredRun,
         state: &State,
         task: &Task,
-    ) -> Result<(), Failure> {
+    ) -> Result<Option<(Arc<str>, End)>, Failure> {
         if state.run.has_given_up(task.ordinal) {
             let program = self.program_of(tenant, &stored.name, &state.digest).await?;
             // Older releases repeated calls that nothing undoes, too.
@@ -257,8 +259,7 @@ impl Runtime {
                     code: NOT_CALLED.into(),
                     message: "nothing would undo it".into(),
                 };
-                let _: Reported = self.task_ended(tenant, &id, end_of(answer)).await?;
-                return Ok(());
+                return Ok(Some((id, end_of(answer))));
             }
         }
         match self.connector_called(tenant, stored, state, task).await? {
@@ -276,10 +277,10 @@ impl Runtime {
                     code: "CONNECTOR_UNAVAILABLE".into(),
                     message: format!("there is no connector \"{}\"", task.action).into(),
                 };
-                let _: Reported = self.task_ended(tenant, &id, end_of(answer)).await?;
+                return Ok(Some((id, end_of(answer))));
             }
         }
-        Ok(())
+        Ok(None)
     }
 
     /// Whether a call was sent since the start of the service and has not ended.
@@ -288,8 +289,8 @@ impl Runtime {
     }
 
     /// Notes that a call was committed by this process, which sends it.
-    pub(super) fn call_issued(&self, tenant: &Tenant, run: &str, task: &Task) {
-        self.0.calls.issue(tenant, task_id(run, task.ordinal));
+    pub(super) fn call_issued(&self, tenant: &Tenant, task: Arc<str>) {
+        self.0.calls.issue(tenant, task);
     }
 
     /// What the end of a call means. One that nobody has taken may have been done, if another
@@ -360,8 +361,7 @@ impl Runtime {
             return;
         };
         if read.state.run.has_given_up(ordinal) {
-            self.0.calls.end(tenant, &task);
-            self.repeat_call(tenant, read.stored.id).await;
+            self.call_again(tenant, read.stored.id, &task).await;
             return;
         }
         let answer = Answer::Lost {
@@ -369,6 +369,15 @@ impl Runtime {
             message: "no member has the call any more".into(),
         };
         self.report(tenant, &task, end_of(answer)).await;
+    }
+
+    /// Has a call sent again that its run has given up: nobody has it any more, and whether it was
+    /// done is not known.
+    pub(super) async fn call_again(&self, tenant: &Tenant, run: RunId, task: &Arc<str>) {
+        if self.0.calls.is_out(tenant, task) {
+            self.0.calls.end(tenant, task);
+            self.repeat_call(tenant, run).await;
+        }
     }
 
     /// Has the calls sent again that a run has given up and of which no end is known.

@@ -1,8 +1,9 @@
 //! How tasks end: what channels report, and what they ask (`runs.md` §5.2).
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 
 use futures_util::{FutureExt as _, TryFutureExt as _, future::BoxFuture};
+use serde::Deserialize;
 
 use super::{ReadRun, RunKind, send::parts};
 use crate::compute::tasks::{Adopted, End, Ends, Reported, Standing, TaskSpec, Used};
@@ -14,6 +15,21 @@ use crate::runtime::{
     incidents::{Held, Verdict, contained},
 };
 use crate::storage::Work;
+
+/// Whether a member has answered that it ended a task because it was cancelled.
+fn was_cancelled(answer: &Answer) -> bool {
+    #[derive(Deserialize)]
+    struct Failed<'a> {
+        #[serde(borrow)]
+        error_code: Cow<'a, str>,
+    }
+    let Answer::Outcome { outcome, output } = answer else {
+        return false;
+    };
+    let failed = || serde_json::from_str::<Failed<'_>>(output).ok();
+    &**outcome == "failure"
+        && failed().is_some_and(|failed| failed.error_code == Code::Cancelled.as_str())
+}
 
 /// Stores how tasks end.
 pub(super) struct TaskEnds(pub(in crate::runtime) Runtime);
@@ -153,6 +169,11 @@ impl Runtime {
         // not be stored yet, and was reported first.
         // A saga undoes what has succeeded too late.
         let is_wanted = !end.is_late || read.state.run.has_given_up(ordinal);
+        if end.is_late && is_wanted && was_cancelled(&end.answer) {
+            // Its member has ended it without knowing whether it was done.
+            self.call_again(tenant, found, &task.into()).await;
+            return Ok(Reported::Late);
+        }
         let ordinal = if is_wanted { ordinal } else { 0 };
         let is_of_saga = read.state.run.saga.is_some();
         let end = if is_of_saga {
@@ -214,7 +235,7 @@ impl Runtime {
             attempt, answer, ..
         } = end;
         let arrival = Arrival::Answered { ordinal, answer };
-        let arrived = self.arrive(tenant, read, arrival, attempt).await?;
+        let arrived = self.arrive(tenant, read, arrival, attempt, None).await?;
         Ok(if arrived.is_taken {
             Reported::Applied
         } else {

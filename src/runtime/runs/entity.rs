@@ -6,11 +6,11 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{CONFLICTS_MAX, advance::Advancing, entity_call::EntityCall};
-use crate::clock::PointInTime;
-use crate::entity::{Document, Image, Patch};
+use crate::clock::{PointInTime, Timestamp};
+use crate::entity::{Document, Image, Patch, Position, Sequence};
 use crate::error::{Code, Failure};
 use crate::id::{EntityId, ModelKey, StateName, TransitionName};
-use crate::program::{EntityAnswer, EntityStep};
+use crate::program::{EntityAnswer, EntityStep, Since, Wanted};
 use crate::runtime::{Content, Initiator, NewEntity, Runtime, Session, Update};
 use crate::storage::Version;
 
@@ -60,6 +60,28 @@ struct Get {
 struct Await {
     entity_id: String,
     timeout_ms: Option<u64>,
+}
+
+/// The states that are waited for.
+#[derive(Debug, Clone, Copy, Default)]
+struct AwaitedStates<'a> {
+    states: &'a [Box<str>],
+    /// Versions after this position count, not the current one alone: the wait has begun.
+    after: Option<Position>,
+    /// Later ones do not.
+    until: Option<Timestamp>,
+}
+
+impl AwaitedStates<'_> {
+    fn is_in_time(&self, version: &Version) -> bool {
+        self.until
+            .is_none_or(|until| version.image.updated <= until)
+    }
+
+    fn is_reached(&self, version: &Version) -> bool {
+        let state = version.image.state.as_str();
+        self.states.iter().any(|wanted| **wanted == *state)
+    }
 }
 
 pub(super) fn malformed(message: impl Into<String>) -> Failure {
@@ -126,7 +148,7 @@ impl Runtime {
         session: &mut Session,
         advancing: &Advancing<'_>,
         call: &EntityCall,
-        wanted: &[Box<str>],
+        wanted: &Wanted,
     ) -> Result<EntityAnswer, Failure> {
         if advancing.conflicts >= CONFLICTS_MAX {
             return Ok(EntityAnswer::Refused {
@@ -135,15 +157,31 @@ impl Runtime {
                 retryable: true,
             });
         }
-        let mark = session.unit()?.mark();
+        let states = states_of_moving(session).await?;
+        let unit = session.unit()?;
+        let awaited = AwaitedStates {
+            states: &wanted.states,
+            after: match wanted.since {
+                Since::Now => None,
+                Since::Position(seen) => Some(Position(seen)),
+                Since::Parked => unit.run(advancing.run).await?.map(|run| run.position),
+            },
+            until: wanted.until,
+        };
+        let mark = unit.mark();
         // The step, what its cascade writes and the run's next position are one commit.
         let before = session.keep_whole(true);
-        let tried = self.try_step(session, advancing.by, call, wanted).await;
+        let mut tried = self.try_step(session, advancing.by, call, awaited).await;
         session.keep_whole(before);
+        if tried.is_ok()
+            && let Some(moved) = moved_twice(session, &states).await?
+        {
+            tried = Err(moved);
+        }
         let never = match &tried {
-            Ok(EntityAnswer::NotYet) => {
+            Ok(EntityAnswer::NotYet { .. }) => {
                 let input = &call.input;
-                self.never_reached(session, advancing, input, wanted).await
+                self.never_reached(session, advancing, input, awaited).await
             }
             Ok(_) | Err(_) => Ok(None),
         };
@@ -169,16 +207,14 @@ impl Runtime {
         session: &mut Session,
         advancing: &Advancing<'_>,
         input: &str,
-        wanted: &[Box<str>],
+        AwaitedStates { states, after, .. }: AwaitedStates<'_>,
     ) -> Result<Option<Failure>, Failure> {
         let awaited: Await = read(input)?;
-        let unit = session.unit()?;
-        let run = unit.run(advancing.run).await?;
         // A wait that has begun goes on, also if the workflows of the model were changed since.
-        let has_begun = run.is_some_and(|run| run.awaits.is_some());
-        if has_begun || awaited.timeout_ms.is_some() {
+        if after.is_some() || awaited.timeout_ms.is_some() {
             return Ok(None);
         }
+        let unit = session.unit()?;
         let Some(version) = unit.read(entity_id(&awaited.entity_id)?).await? else {
             return Ok(None);
         };
@@ -188,8 +224,8 @@ impl Runtime {
             return Ok(None);
         };
         let workflows = &definitions.workflows;
-        let mut states = wanted.iter().map(|state| StateName::from(&**state));
-        let may_be_reached = states.any(|state| {
+        let mut awaited_states = states.iter().map(|state| StateName::from(&**state));
+        let may_be_reached = awaited_states.any(|state| {
             let mut all = workflows.entries.iter();
             all.any(|entry| entry.workflow.state(&state).is_some())
                 || workflows.govern(None, &state).is_some()
@@ -197,7 +233,7 @@ impl Runtime {
         if may_be_reached {
             return Ok(None);
         }
-        let named = &wanted[..wanted.len().min(STATES_NAMED_MAX)];
+        let named = &states[..states.len().min(STATES_NAMED_MAX)];
         let message = format!(
             "no workflow of the model {model} has one of the states {}; name a state of a workflow, \
              or give `timeoutMs`",
@@ -213,11 +249,12 @@ impl Runtime {
         by: &Initiator,
         call: &EntityCall,
     ) -> Result<Arc<str>, Failure> {
-        match self.try_step(session, by, call, &[]).await? {
+        let awaited = AwaitedStates::default();
+        match self.try_step(session, by, call, awaited).await? {
             EntityAnswer::Done { output } | EntityAnswer::Reached { output, .. } => {
                 Ok(super::connectors::with_id(&output))
             }
-            EntityAnswer::NotYet | EntityAnswer::Refused { .. } => {
+            EntityAnswer::NotYet { .. } | EntityAnswer::Refused { .. } => {
                 Err(malformed("nothing is waited for"))
             }
         }
@@ -228,7 +265,7 @@ impl Runtime {
         session: &mut Session,
         by: &Initiator,
         call: &EntityCall,
-        wanted: &[Box<str>],
+        awaited: AwaitedStates<'_>,
     ) -> Result<EntityAnswer, Failure> {
         let (step, input) = (call.step, &*call.input);
         if let Some(only) = &call.only {
@@ -288,20 +325,84 @@ impl Runtime {
             EntityStep::Await => {
                 let get: Get = read(input)?;
                 let id = entity_id(&get.entity_id)?;
-                // The commit fails if it moves meanwhile, so no move is missed.
-                let version = session.unit()?.read(id).await?;
-                let version: Version = version.ok_or_else(|| absent(id))?;
-                let state = version.image.state.as_str();
-                if wanted.iter().any(|wanted| **wanted == *state) {
-                    return Ok(EntityAnswer::Reached {
-                        state: state.into(),
-                        output: shown(&version.image),
-                    });
-                }
-                Ok(EntityAnswer::NotYet)
+                self.look_for(session, by, id, awaited).await
             }
         }
     }
+
+    /// Whether an entity is in one of the states, or was since the wait began: the first commit that
+    /// has left it in one, or has deleted it, counts, however late it is looked for.
+    async fn look_for(
+        &self,
+        session: &mut Session,
+        by: &Initiator,
+        id: EntityId,
+        awaited: AwaitedStates<'_>,
+    ) -> Result<EntityAnswer, Failure> {
+        let unit = session.unit()?;
+        // The commit fails if it moves meanwhile, so no move is missed.
+        let now = unit.read(id).await?;
+        let first = match awaited.after {
+            None => now.clone().filter(|now| awaited.is_reached(now)),
+            Some(after) => {
+                let mut snapshot = unit.snapshot().await?.clone();
+                let mut first = None;
+                while let Some(version) = snapshot.version(id).await? {
+                    let position = version.position;
+                    let counts = !version.live || awaited.is_reached(&version);
+                    if counts && awaited.is_in_time(&version) {
+                        first = Some(version);
+                    }
+                    if position <= after {
+                        break;
+                    }
+                    let before = Sequence(position.0 - 1);
+                    snapshot = self.storage().snapshot(&by.tenant, before).await?;
+                }
+                first
+            }
+        };
+        match (first, now) {
+            (Some(first), _) if first.live => Ok(EntityAnswer::Reached {
+                state: first.image.state.as_str().into(),
+                output: shown(&first.image),
+            }),
+            (None, Some(now)) => Ok(EntityAnswer::NotYet {
+                seen: now.is_committed().then_some(now.position.0),
+            }),
+            (Some(_), _) | (None, None) => Err(absent(id)),
+        }
+    }
+}
+
+/// The states of the entities that are being moved by transitions that have signalled the run.
+async fn states_of_moving(
+    session: &mut Session,
+) -> Result<Vec<(EntityId, Option<StateName>)>, Failure> {
+    let mut states = Vec::new();
+    for id in session.moving().to_vec() {
+        let now = session.unit()?.peek(id).await?;
+        states.push((id, now.map(|now| now.image.state)));
+    }
+    Ok(states)
+}
+
+/// Why a step is refused that has moved an entity while another transition moves it: that one would
+/// overwrite the state.
+async fn moved_twice(
+    session: &mut Session,
+    before: &[(EntityId, Option<StateName>)],
+) -> Result<Option<Failure>, Failure> {
+    for (id, state) in before {
+        let now = session.unit()?.peek(*id).await?;
+        if now.map(|now| now.image.state) != *state {
+            let message = "the entity is being moved by the transition that signals this run; move \
+                           it after that, for example by a retry after a delay";
+            let failure = Failure::new(Code::Conflict, message);
+            return Ok(Some(failure.with("entityId", id.to_string())));
+        }
+    }
+    Ok(None)
 }
 
 fn absent(id: EntityId) -> Failure {

@@ -62,8 +62,11 @@ impl AttributeFilter {
             _ => Comparison::Greater,
         };
         let value = &rest[1..];
+        // Otherwise `a==x`, `a!=x`, `a=>5` and `a = x` would be filters that no run passes.
+        let is_name = !name.is_empty() && !name.ends_with(['!', ' ']);
+        let is_value = !value.starts_with(['=', '<', '>']);
         let is_ordered = comparison == Comparison::Equal || number(value).is_some();
-        (!name.is_empty() && is_ordered).then(|| Self {
+        (is_name && is_value && is_ordered).then(|| Self {
             name: name.into(),
             comparison,
             value: value.into(),
@@ -242,6 +245,26 @@ fn end_of_string(text: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_filter_has_one_of_three_operators() {
+        for text in [
+            "a=x",
+            "a=",
+            "a=x=y",
+            "a= x",
+            "my attribute=x",
+            "n<5",
+            "n>-5.5",
+        ] {
+            assert!(AttributeFilter::parse(text).is_some(), "{text}");
+        }
+        for text in [
+            "", "a", "=x", "a==x", "a!=x", "a = x", "n=>4", "n=<4", "n>=4", "n<=4", "n<>4", "n<x",
+        ] {
+            assert!(AttributeFilter::parse(text).is_none(), "{text}");
+        }
+    }
 
     #[test]
     fn a_text_is_the_same_with_and_without_escapes() {

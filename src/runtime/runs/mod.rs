@@ -41,6 +41,7 @@ pub use arrivals::Arriving;
 pub use list::{AttributeFilter, RunsAsked};
 pub use plans::Plans;
 pub use send::parts as task_parts;
+use send::task_id;
 pub use start::{RunStarted, StartRun};
 pub use state::{Invoked, RunKind, RunState, events};
 pub use tasks::{Invoke, InvokedTask, ShownTask, TaskPlace, TaskStatus, TasksAsked};
@@ -51,12 +52,12 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::{Initiator, Runtime, Session, fire::system};
+use super::{Initiator, Runtime, Session, fire::system, turns::TaskInFlight};
 use crate::compute::tasks::Ends;
 use crate::error::{Code, Failure};
 use crate::id::{RunId, Tenant};
-use crate::program::{Arrival, Status};
-use crate::storage::{Attribution, RunKey, StoredRun};
+use crate::program::{Arrival, Effect, Status};
+use crate::storage::{Attribution, RunKey, StoredRun, TaskNote};
 pub(super) use modules::Modules;
 pub(super) use parsed::Parsed;
 
@@ -196,6 +197,11 @@ impl Runtime {
             reason: reason.into(),
         };
         let run = self.find_run_in(session, &by.tenant, id).await?;
+        if let Some(stored) = session.unit()?.run(run).await?
+            && let Err(failure) = self.0.parsed.read(&stored)
+        {
+            return Err(self.stop_unreadable(by, run, failure).await?);
+        }
         self.advance_in(session, by, Advance::of(run, arrival))
             .await
     }
@@ -207,6 +213,47 @@ impl Runtime {
         }
     }
 
+    /// Has the tasks of an advance sent and given up after the commit of the transaction that it is
+    /// part of. Who commits that knows nothing of plans, so they do not learn from it.
+    pub fn follows_commit(
+        &self,
+        session: &mut Session,
+        arrived: &mut Arrived,
+    ) -> Result<(), Failure> {
+        let unit = session.unit()?;
+        for (run, followed) in arrived.effects.drain(..) {
+            let note = match followed.effect {
+                Effect::Send(task) => TaskNote::Issued {
+                    task: task_id(&run, task.ordinal),
+                },
+                Effect::GiveUp { ordinal, reason } => TaskNote::GivenUp {
+                    task: task_id(&run, ordinal),
+                    reason,
+                },
+                Effect::CancelChild { .. }
+                | Effect::Record { .. }
+                | Effect::Keep { .. }
+                | Effect::Log(_) => continue,
+            };
+            unit.note_task(note);
+        }
+        Ok(())
+    }
+
+    /// Does what a commit makes necessary for a task.
+    pub(super) fn take_note(&self, tenant: &Tenant, note: TaskNote) {
+        match note {
+            TaskNote::Issued { task } => self.call_issued(tenant, task),
+            TaskNote::GivenUp { task, reason } => self.let_go(tenant, &task, &reason),
+        }
+    }
+
+    /// Gives a task up after the commit.
+    fn let_go(&self, tenant: &Tenant, task: &str, reason: &str) {
+        let given_up = self.give_up_task(tenant, task, reason);
+        self.call_given_up(tenant, task, given_up);
+    }
+
     /// Gives back what an advance has taken that was not committed.
     pub fn advance_failed(&self, tenant: &Tenant, arrived: &Arrived) {
         for permit in &arrived.permits {
@@ -215,13 +262,14 @@ impl Runtime {
     }
 
     /// Takes an arrival of a run that was read, in a transaction of its own; of an answer with the
-    /// number of the delivery, which is 0 if none is known.
+    /// number of the delivery, which is 0 if none is known. A slot is released while the run waits.
     async fn arrive(
         &self,
         tenant: &Tenant,
         mut read: ReadRun,
         arrival: Arrival,
         attempt: u32,
+        mut slot: Option<TaskInFlight>,
     ) -> Result<Arrived, Failure> {
         let run = read.stored.id;
         let id = read.state.run.id.clone();
@@ -235,6 +283,10 @@ impl Runtime {
             };
             let mut session = self.session_for(&by, attribution);
             session.is_try(this);
+            if let Some(slot) = slot.take() {
+                session.occupy(slot);
+                session.take_slot().await;
+            }
             let advance = Advance {
                 run,
                 arrival: arrival.clone(),
@@ -245,6 +297,7 @@ impl Runtime {
             if !arrived.is_changed {
                 return Ok(arrived);
             }
+            slot = session.vacate();
             match session.finish(&by.cancel).await {
                 Ok(()) => {
                     let effects = Arrived {

@@ -6,13 +6,14 @@ use std::{collections::HashMap, sync::Arc};
 use parking_lot::{Mutex, MutexGuard};
 use tracing::{info, warn};
 
-use super::{Runtime, advance::Advancing};
+use super::{Runtime, advance::Advancing, send::task_id};
 use crate::clock::Timestamp;
 use crate::id::Tenant;
 use crate::program::{Chosen, Effect, ExecutorView, Permit, PlanState, Problem, Program};
+use crate::text;
 
 /// How much of a reason is in the log.
-const REASON_CHARS_MAX: usize = 300;
+const REASON_BYTES_MAX: usize = 300;
 
 /// How many plans are remembered; beyond, all are forgotten.
 const PLANS_MAX: usize = 10_000;
@@ -155,9 +156,7 @@ impl Runtime {
         let now = self.0.clock.now();
         match followed.effect {
             Effect::GiveUp { ordinal, reason } => {
-                let task = format!("{id}.{ordinal}");
-                let given_up = self.give_up_task(tenant, &task, &reason);
-                self.call_given_up(tenant, &task, given_up);
+                self.let_go(tenant, &task_id(id, ordinal), &reason);
             }
             Effect::Record {
                 ref plan,
@@ -186,7 +185,7 @@ impl Runtime {
             }
             Effect::Log(ref problem) => log(id, &followed.workflow, problem),
             // Looking at the run sends it.
-            Effect::Send(ref task) => self.call_issued(tenant, id, task),
+            Effect::Send(ref task) => self.call_issued(tenant, task_id(id, task.ordinal)),
             // They are cancelled in its commit.
             Effect::CancelChild { .. } => {}
         }
@@ -218,21 +217,21 @@ impl Runtime {
 pub(super) fn log(id: &str, workflow: &str, problem: &Problem) {
     match problem {
         Problem::RunFailed { reason } => {
-            info!(run.id = id, workflow, reason = %cut(reason), "the run failed");
+            info!(
+                run.id = id,
+                workflow,
+                reason = text::start(reason, REASON_BYTES_MAX),
+                "the run failed"
+            );
         }
         Problem::CompensationFailed { step, reason } => warn!(
             run.id = id,
             workflow,
             step = &**step,
-            reason = %cut(reason),
+            reason = text::start(reason, REASON_BYTES_MAX),
             "a step of the saga is not undone, and nothing repeats that; see topic sagas"
         ),
     }
-}
-
-/// The beginning of a text of others.
-fn cut(text: &str) -> String {
-    text.chars().take(REASON_CHARS_MAX).collect()
 }
 
 /// An effect, and what it belongs to.

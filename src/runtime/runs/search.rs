@@ -73,17 +73,30 @@ impl Runtime {
             wanted.order.check_elements()?;
         }
         let view = View::of(session.unit()?, &definitions).await?;
+        session.leave_slot_alone();
+        let found = self.find_in(view, by, &definitions, &wanted).await;
+        session.take_slot().await;
+        found
+    }
+
+    async fn find_in(
+        &self,
+        view: View,
+        by: &Initiator,
+        definitions: &Arc<Definitions>,
+        wanted: &Wanted,
+    ) -> Result<Arc<str>, Failure> {
         // A search of a run takes its tenant's turn, so that the searches of many runs leave
         // connections to requests.
-        let turn = self.storage().long_read(&definitions);
+        let turn = self.storage().long_read(definitions);
         let turn = by.cancel.run_until_cancelled(turn).await;
         let _turn = turn.ok_or(Error::Cancelled)?;
         let found = async {
-            compile(&definitions, &wanted.condition).await;
+            compile(definitions, &wanted.condition).await;
             let query = Query {
-                definitions: &definitions,
+                definitions,
                 condition: &wanted.condition,
-                undeclared: self.undeclared(&definitions),
+                undeclared: self.undeclared(definitions),
                 order: &wanted.order,
                 limit: wanted.limit,
                 excess: Excess::CutOff,

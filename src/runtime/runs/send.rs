@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{RunKind, State, start::ITEM};
-use crate::compute::tasks::{Dispatch, End, GivenUp, OfRun, Reported, TaskKind, TaskSpec};
+use crate::compute::tasks::{Dispatch, End, GivenUp, OfRun, TaskKind, TaskSpec};
 use crate::dispatch::Tags;
 use crate::error::Failure;
 use crate::id::Tenant;
@@ -14,19 +14,20 @@ use crate::storage::StoredRun;
 
 impl Runtime {
     /// Sends the current task to a member that can do it. A task that was sent already stays as
-    /// it is.
+    /// it is. One that cannot be sent is returned, with its end.
     pub(super) async fn send_task(
         &self,
         tenant: &Tenant,
         stored: &StoredRun,
         state: &State,
         task: &Task,
-    ) -> Result<(), Failure> {
+    ) -> Result<Option<(Arc<str>, End)>, Failure> {
         if task.purpose.is_some() {
             return self.send_call(tenant, stored, state, task).await;
         }
         if state.kind() == RunKind::Manager {
-            return self.send_tick(tenant, stored, state, task).await;
+            self.send_tick(tenant, stored, state, task).await?;
+            return Ok(None);
         }
         let namespace = &stored.name.namespace;
         let found = self.action_sent(tenant, namespace, &task.action).await?;
@@ -35,7 +36,7 @@ impl Runtime {
             let bytes = spec.input.len() as u64;
             let Some(max) = action.max_input_bytes.filter(|max| bytes > *max) else {
                 self.hand_out(spec);
-                return Ok(());
+                return Ok(None);
             };
             let text = format!(
                 "the input has {bytes} bytes; the action \"{}\" takes at most {max}",
@@ -56,9 +57,7 @@ impl Runtime {
             keeps_writes: false,
             is_late: false,
         };
-        let id = task_id(&state.run.id, task.ordinal);
-        let _: Reported = self.task_ended(tenant, &id, end).await?;
-        Ok(())
+        Ok(Some((task_id(&state.run.id, task.ordinal), end)))
     }
 
     /// A task as it is delivered; none if its action is not known, or if this process does it.

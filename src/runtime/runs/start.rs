@@ -11,7 +11,10 @@ use crate::clock::Timestamp;
 use crate::dialect::flo::MANAGER;
 use crate::error::{Code, Failure};
 use crate::id::{EntityId, RunId, Tenant};
-use crate::program::{Arrival, Begin, HistoryEvent, Kind, Program, Run, StartedBy, Status, Target};
+use crate::pool::AT_ONCE_BYTES_MAX;
+use crate::program::{
+    Arrival, Ask, Begin, HistoryEvent, Kind, Next, Program, Run, StartedBy, Status, Target,
+};
 use crate::registry::Idempotency;
 use crate::runtime::{Initiator, Runtime, Session, later::By};
 use crate::storage::{NewRun, RunKey, RunName, StoredRun};
@@ -234,14 +237,15 @@ impl Runtime {
     }
 
     /// Takes the first step of a run that is not stored yet, where all that it does is to send a
-    /// task or to wait: then the start and the step are one commit.
+    /// task or to wait: then the start and the step are one commit. Otherwise the run begins after
+    /// the commit: who starts it must not wait for modules, members or the turn of a large value.
     async fn first_step(
         &self,
         session: &mut Session,
         by: &Initiator,
         starting: Starting<'_>,
         state: State,
-        mut history: Vec<HistoryEvent>,
+        history: Vec<HistoryEvent>,
     ) -> Result<(State, Vec<HistoryEvent>), Failure> {
         let Starting { run, name, .. } = starting;
         let parks = match starting.program.entry.as_ref().map(|entry| &entry.kind) {
@@ -271,15 +275,45 @@ impl Runtime {
             conflicts: session.conflicts(),
             attempt: 0,
             depth: state.run.depth,
-            uncommitted: std::mem::take(&mut history),
+            uncommitted: history.clone(),
             held_before: session.unit()?.bytes(),
             program: starting.program,
             now: starting.now,
             permits: Vec::new(),
         };
-        let taking = self.advance_one(session, advancing, state, Arrival::Start);
-        let (state, turned) = Box::pin(taking).await?;
-        Ok((state, turned.history))
+        let parking = Box::pin(self.park_at_once(session, advancing, state.clone()));
+        Ok(parking.await?.unwrap_or((state, history)))
+    }
+
+    /// The run after its first step, if it waits then and nothing was done for it. A step may end at
+    /// once, because its input is malformed for example, and others follow that do more.
+    async fn park_at_once(
+        &self,
+        session: &mut Session,
+        mut advancing: Advancing<'_>,
+        mut state: State,
+    ) -> Result<Option<(State, Vec<HistoryEvent>)>, Failure> {
+        let mut arrival = Arrival::Start;
+        loop {
+            if state.run.bytes().saturating_add(arrival.bytes()) > AT_ONCE_BYTES_MAX {
+                return Ok(None);
+            }
+            let turning = self.turn(session, &advancing, state.run, arrival, false);
+            let turn = turning.await?;
+            state.run = turn.run;
+            advancing.uncommitted.extend(turn.history);
+            match turn.next {
+                Next::Park => {
+                    state.forget_used();
+                    return Ok(Some((state, advancing.uncommitted)));
+                }
+                Next::Ask(ask @ (Ask::Action(_) | Ask::Load(_))) => {
+                    let reply = self.reply(session, &mut advancing, ask).await?;
+                    arrival = Arrival::Replied(reply);
+                }
+                Next::Ask(_) | Next::End => return Ok(None),
+            }
+        }
     }
 
     /// What a run is to follow.

@@ -13,6 +13,7 @@ use super::{
     state::{self, Invoked, PRIORITY},
 };
 use crate::clock::Timestamp;
+use crate::compute::Principal;
 use crate::error::{Code, Failure};
 use crate::id::{RunId, Tenant};
 use crate::program::{
@@ -29,7 +30,7 @@ use crate::storage::{RunsWanted, StoredRun, Work};
 /// The reason in the history.
 const REASON: &str = "cancelled by an operator after it failed too often";
 
-/// The error of a run whose state cannot be read.
+/// The error of a run that is ended although its state cannot be read.
 const UNREADABLE: &str =
     "the state of the run cannot be read: what it has done is not known, and nothing was undone";
 
@@ -80,6 +81,25 @@ impl Runtime {
         };
         session.unit()?.release(mark);
         Ok(arrived)
+    }
+
+    /// Makes a run an incident whose state cannot be read, so that an operator may end it by force:
+    /// another release may be able to read it. Returns why it was not cancelled.
+    pub(super) async fn stop_unreadable(
+        &self,
+        by: &Initiator,
+        run: RunId,
+        why: Failure,
+    ) -> Result<Failure, Failure> {
+        let mut session = self.session_for(by, by.attribution());
+        let fault = Fault::Failed(why);
+        self.stop_run(&mut session, &by.tenant, run, &fault).await?;
+        session.finish(&by.cancel).await?;
+        let message = format!(
+            "the state of the run {run} cannot be read, so it is an incident now: see `interlock \
+             incidents list`, and end it with `interlock incidents cancel`"
+        );
+        Ok(Failure::new(Code::StorageDamaged, message))
     }
 
     /// Ends a run without advancing it.
@@ -240,31 +260,12 @@ impl Runtime {
             let Some(newest) = events.last() else { break };
             last = newest.last;
         }
-        let name = &stored.name.name;
-        let begin = Begin {
-            id: self.name_below(stored, by).await?,
-            started_by: StartedBy::Caller,
-            depth: 0,
-            input: Arc::from("null"),
-            now: stored.created,
-        };
-        let (mut run, _) = Run::begin(begin, &Program::of_action(""));
-        run.sequence = last;
-        let invoked = name.starts_with(INVOCATION).then(|| Invoked {
-            priority: PRIORITY,
-            labels: std::collections::BTreeMap::new(),
-            not_before: None,
-        });
-        Ok(State {
-            version: "".into(),
-            digest: "".into(),
-            by: By::of(&by.principal.actor, &by.principal.roles),
-            key: None,
-            invoked,
-            used: std::collections::BTreeMap::new(),
-            run,
-        })
+        let id = self.name_below(stored, by).await?;
+        let mut state = State::unreadable(stored, id, &by.principal);
+        state.run.sequence = last;
+        Ok(state)
     }
+
     /// The identifier of a run whose state cannot be read: as its parent knows it, if it has one.
     async fn name_below(&self, stored: &StoredRun, by: &Initiator) -> Result<Box<str>, Failure> {
         let parent = match stored.parent {
@@ -283,6 +284,33 @@ impl Runtime {
 }
 
 impl State {
+    /// What is known of a run whose state cannot be read: what the database has beside it.
+    pub(super) fn unreadable(stored: &StoredRun, id: Box<str>, by: &Principal) -> Self {
+        let name = &stored.name.name;
+        let begin = Begin {
+            id,
+            started_by: StartedBy::Caller,
+            depth: 0,
+            input: Arc::from("null"),
+            now: stored.created,
+        };
+        let (run, _) = Run::begin(begin, &Program::of_action(""));
+        let invoked = name.starts_with(INVOCATION).then(|| Invoked {
+            priority: PRIORITY,
+            labels: std::collections::BTreeMap::new(),
+            not_before: None,
+        });
+        Self {
+            version: "".into(),
+            digest: "".into(),
+            by: By::of(&by.actor, &by.roles),
+            key: None,
+            invoked,
+            used: std::collections::BTreeMap::new(),
+            run,
+        }
+    }
+
     /// Ends the run, and logs which steps of a saga are not undone.
     fn end_by_force(
         &mut self,

@@ -76,16 +76,21 @@ impl Runtime {
             };
             after = *last;
             self.storage().refresh().await?;
-            let mut resuming = stream::iter(page)
-                .map(|(tenant, run)| async move { (self.resume_run(&tenant, run).await, run) })
-                .buffer_unordered(AT_ONCE);
-            while let Some((outcome, run)) = resuming.next().await {
+            let resuming = stream::iter(page).map(|(tenant, run)| async move {
+                (self.resume_run(&tenant, run).await, tenant, run)
+            });
+            let mut resuming = resuming.buffer_unordered(AT_ONCE);
+            while let Some((outcome, tenant, run)) = resuming.next().await {
                 match outcome {
                     Ok(is_resumed) => resumed += usize::from(is_resumed),
                     // Another process was faster.
                     Err(failure) if failure.code() == Code::Conflict => {}
                     Err(failure) => {
-                        warn!(failure = %failure.in_full(), run.id = %run, "a run could not be resumed");
+                        warn!(failure = %failure.in_full(), run.id = %run, "a run could not be resumed; retrying");
+                        if !self.storage().is_shared() {
+                            // Nobody looks for it again.
+                            self.0.retries.put(&tenant, run, INTERVAL);
+                        }
                     }
                 }
             }

@@ -170,6 +170,8 @@ struct Found {
     step: Box<str>,
     input: Option<Arc<str>>,
     output: Option<Arc<str>>,
+    /// Whether its output is known, or its step has that of another one.
+    is_settled: bool,
     end: Option<(EventKind, Box<str>, Timestamp)>,
     /// The delivery that it ended with.
     attempt: Option<u32>,
@@ -357,7 +359,10 @@ impl Runtime {
         tenant: &Tenant,
         stored: &StoredRun,
     ) -> Result<Vec<ShownTask>, Failure> {
-        let state = self.0.parsed.read(stored)?;
+        // The tasks of a run whose state cannot be read are not known.
+        let Ok(state) = self.0.parsed.read(stored) else {
+            return Ok(Vec::new());
+        };
         let mut found: Vec<Found> = Vec::new();
         let mut step = Box::<str>::default();
         let invoked = stored.name.name.strip_prefix(INVOCATION);
@@ -478,6 +483,7 @@ impl Found {
             step: step.into(),
             input: None,
             output: None,
+            is_settled: false,
             end: None,
             attempt: None,
             created,
@@ -501,20 +507,58 @@ fn take(found: &mut Vec<Found>, step: &mut Box<str>, event: &HistoryEvent, is_in
             task.input.clone_from(&event.data);
             found.push(task);
         }
-        EventKind::ActionCompleted | EventKind::ActionLost => {
-            if let Some(task) = found.last_mut().filter(|task| task.end.is_none()) {
+        EventKind::ActionCompleted | EventKind::ActionLost => match found.last_mut() {
+            Some(task) if task.end.is_none() => {
                 task.output.clone_from(&event.data);
                 task.end = Some((event.kind, (*event.detail).into(), event.at()));
                 task.attempt = event.attempt;
+                task.is_settled = task.output.is_some();
             }
-        }
+            // A module or an entity has done the step after it.
+            Some(task) => task.is_settled = true,
+            None => {}
+        },
         EventKind::StepCompleted => {
-            if let Some(task) = found.last_mut().filter(|task| task.end.is_some())
-                && task.output.is_none()
-            {
+            let ended = found.last_mut().filter(|task| task.end.is_some());
+            if let Some(task) = ended.filter(|task| !task.is_settled) {
                 task.output.clone_from(&event.data);
+                task.is_settled = true;
             }
         }
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_has_the_output_of_its_step_unless_another_one_ended_that() {
+        let output = |events: &[(EventKind, &str, Option<&str>)]| {
+            let (mut found, mut step) = (Vec::new(), Box::default());
+            for (sequence, (kind, detail, data)) in (1..).zip(events) {
+                let event = HistoryEvent {
+                    sequence,
+                    kind: *kind,
+                    detail: (*detail).into(),
+                    micros: 0,
+                    data: data.map(Into::into),
+                    task: None,
+                    attempt: None,
+                };
+                take(&mut found, &mut step, &event, false);
+            }
+            found.remove(0).output
+        };
+        let begun = (EventKind::AwaitingAction, "a", None);
+        let lost = (EventKind::ActionLost, "execution_failure", None);
+        let completed = (EventKind::ActionCompleted, "success", None);
+        let step = (EventKind::StepCompleted, "start", Some("{}"));
+        assert_eq!(output(&[begun, completed, step]).as_deref(), Some("{}"));
+        // A plan goes on with a module.
+        assert_eq!(output(&[begun, lost, completed, step]), None);
+        let without = (EventKind::StepCompleted, "start", None);
+        assert_eq!(output(&[begun, lost, without, completed, step]), None);
     }
 }

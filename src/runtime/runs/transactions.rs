@@ -57,26 +57,56 @@ impl TaskTransactions {
         Some((id, offer.is_open))
     }
 
-    fn lose(&self, delivery: Delivery, failure: &Failure) {
-        // What fails for another reason may fail each time, and is not repeated for ever.
-        let is_outage = matches!(
-            failure.code(),
-            Code::StorageUnavailable | Code::OutcomeUnknown
-        );
-        let reported = if is_outage {
-            Reported::Lost
-        } else {
-            Reported::Conflict
-        };
-        self.lock().lost.insert(delivery, reported);
-    }
-
     fn lost(&self, delivery: &Delivery) -> Option<Reported> {
         self.lock().lost.get(delivery).copied()
     }
 
     fn forget(&self, delivery: &Delivery) {
         self.lock().lost.remove(delivery);
+    }
+}
+
+/// An answer that is being committed with what was written with it.
+struct Committing<'a> {
+    offers: &'a TaskTransactions,
+    delivery: Delivery,
+    /// What is reported of it, if the writes are lost from here on.
+    lost: Option<Reported>,
+}
+
+impl<'a> Committing<'a> {
+    /// The writes are lost, too, if that panics.
+    const fn new(offers: &'a TaskTransactions, delivery: Delivery) -> Self {
+        Self {
+            offers,
+            delivery,
+            lost: Some(Reported::Conflict),
+        }
+    }
+
+    fn ended<T>(mut self, ended: &Result<T, Failure>) {
+        let failure = ended.as_ref().err();
+        self.lost = failure.map(|failure| {
+            let is_outage = matches!(
+                failure.code(),
+                Code::StorageUnavailable | Code::OutcomeUnknown
+            );
+            if is_outage {
+                Reported::Lost
+            } else {
+                // It may fail each time, and is not repeated for ever.
+                Reported::Conflict
+            }
+        });
+    }
+}
+
+impl Drop for Committing<'_> {
+    fn drop(&mut self) {
+        if let Some(reported) = self.lost {
+            let mut offers = self.offers.lock();
+            offers.lost.insert(self.delivery.clone(), reported);
+        }
     }
 }
 
@@ -160,11 +190,10 @@ impl Runtime {
         let Some((id, true)) = offers.take(tenant, task, end.attempt) else {
             return Ok(None);
         };
+        let committing = Committing::new(offers, delivery);
         let session = Session::of_parked(Arc::clone(&self.0.transactions), id);
         let ended = self.end_with(session, tenant, run, ordinal, end).await;
-        if let Err(failure) = &ended {
-            offers.lose(delivery, failure);
-        }
+        committing.ended(&ended);
         ended
     }
 
@@ -229,5 +258,32 @@ impl Runtime {
                 Err(failure)
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+
+    #[test]
+    fn writes_are_lost_unless_their_commit_succeeds() {
+        let delivery: Delivery = ("t".into(), "run.1".into(), 1);
+        let lost = |commit: &dyn Fn() -> Result<(), Failure>| {
+            let offers = TaskTransactions::default();
+            let _ = catch_unwind(AssertUnwindSafe(|| {
+                let committing = Committing::new(&offers, delivery.clone());
+                committing.ended(&commit());
+            }));
+            offers.lost(&delivery)
+        };
+        let failure = |code| Err(Failure::new(code, "it failed"));
+        assert_eq!(lost(&|| Ok(())), None);
+        assert_eq!(lost(&|| panic!("a fault")), Some(Reported::Conflict));
+        let conflict = || failure(Code::Conflict);
+        assert_eq!(lost(&conflict), Some(Reported::Conflict));
+        let outage = || failure(Code::StorageUnavailable);
+        assert_eq!(lost(&outage), Some(Reported::Lost));
     }
 }

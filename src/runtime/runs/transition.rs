@@ -124,8 +124,24 @@ impl Runtime {
                 Some(_) | None => break,
             }
         }
+        let acting = session.acting().cloned();
+        session.moves(entity);
+        let signalled = self.signal_all(session, by, runs, &signal).await;
+        session.has_moved();
+        // What the runs have done has keys of its own.
+        session.acts_for(acting);
+        signalled
+    }
+
+    async fn signal_all(
+        &self,
+        session: &mut Session,
+        by: &Initiator,
+        runs: Vec<RunId>,
+        signal: &Signal,
+    ) -> Result<(), Failure> {
         for run in runs {
-            self.signal_one(session, by, run, &signal).await?;
+            self.signal_one(session, by, run, signal).await?;
         }
         Ok(())
     }
@@ -161,8 +177,9 @@ impl Runtime {
             read: Some(ReadRun { stored, state }),
             ..Advance::of(run, arrival)
         };
-        let arrived = self.advance_in(session, by, advance).await?;
-        // What commits the transaction knows nothing of plans, so they do not learn from this.
+        let mut arrived = self.advance_in(session, by, advance).await?;
+        self.follows_commit(session, &mut arrived)?;
+        // Plans do not learn whether this is committed.
         self.advance_failed(&by.tenant, &arrived);
         Ok(())
     }

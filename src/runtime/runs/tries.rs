@@ -1,14 +1,14 @@
 //! Tries of what arrives for a run: those of one run one after the other, each again after a
 //! conflict.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use tokio::time::{sleep, timeout};
 
 use crate::error::{Code, Failure};
 use crate::id::Tenant;
 use crate::random::mixed;
-use crate::runtime::{Runtime, Turn};
+use crate::runtime::{Runtime, Turn, machines::Acted};
 
 /// How often an arrival is tried again that met a conflict. A step that conflicts fails before.
 const AGAIN_MAX: u32 = 20;
@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE_MICROS: u64 = 1_000;
 
 /// How often it doubles.
-const DOUBLINGS_MAX: u32 = 5;
+const DOUBLINGS_MAX: u32 = 8;
 
 /// One try. Its session holds the turn until it ends, or waits for a member.
 #[derive(Debug)]
@@ -29,6 +29,8 @@ pub struct Try {
     pub(in crate::runtime) turn: Option<Turn>,
     /// How many tries before it met a conflict.
     pub(in crate::runtime) conflicts: u32,
+    /// What actions of state machines have done in tries before.
+    pub(in crate::runtime) acted: Option<Arc<Acted>>,
 }
 
 impl Try {
@@ -36,6 +38,7 @@ impl Try {
     pub const FIRST: Self = Self {
         turn: None,
         conflicts: 0,
+        acted: None,
     };
 }
 
@@ -46,16 +49,18 @@ pub struct Tries<'t> {
     tenant: &'t Tenant,
     run: &'t str,
     conflicts: u32,
+    acted: Arc<Acted>,
 }
 
 impl Runtime {
     /// The tries of what has arrived for the run of that identifier.
-    pub const fn tries<'t>(&'t self, tenant: &'t Tenant, run: &'t str) -> Tries<'t> {
+    pub fn tries<'t>(&'t self, tenant: &'t Tenant, run: &'t str) -> Tries<'t> {
         Tries {
             runtime: self,
             tenant,
             run,
             conflicts: 0,
+            acted: Arc::default(),
         }
     }
 }
@@ -67,6 +72,7 @@ impl Tries<'_> {
         Try {
             turn: timeout(PATIENCE, turn).await.ok(),
             conflicts: self.conflicts,
+            acted: Some(Arc::clone(&self.acted)),
         }
     }
 
@@ -111,7 +117,7 @@ mod tests {
         between(1, 1, 2);
         between(2, 2, 4);
         between(6, 32, 64);
-        between(AGAIN_MAX, 32, 64);
+        between(AGAIN_MAX, 256, 512);
     }
 
     #[tokio::test]

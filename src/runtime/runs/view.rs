@@ -7,14 +7,17 @@ use crate::clock::Timestamp;
 use crate::error::{Code, Failure};
 use crate::id::{RunId, Tenant};
 use crate::program::{
-    EventKind, HistoryEvent, Kind, Payload, Program, Run, START, START_IN_PATHS, Status, Then,
-    Waiting,
+    EventKind, HistoryEvent, Kind, Payload, Program, Run, RunError, START, START_IN_PATHS, Status,
+    Then, Waiting,
 };
-use crate::runtime::Runtime;
+use crate::runtime::{Runtime, fire::system};
 use crate::storage::StoredRun;
 
 /// How many advances of a history are read at a time.
 const PAGE: i64 = 32;
+
+/// The error that is shown of a run whose state cannot be read.
+const UNREADABLE: &str = "the state of the run cannot be read";
 
 /// How many signals of a run are shown.
 const SIGNALS_MAX: usize = 1_000;
@@ -219,11 +222,11 @@ impl Runtime {
         tenant: &Tenant,
         stored: Arc<StoredRun>,
     ) -> Result<Shown, Failure> {
-        let state = self.0.parsed.read(&stored)?;
+        let state = self.shown_state(&stored);
         let parent = match stored.parent {
             None => None,
             Some(parent) => match self.storage().run(tenant, parent).await? {
-                Some(parent) => Some(self.0.parsed.read(&parent)?.run.id.clone()),
+                Some(parent) => Some(self.shown_state(&parent).run.id.clone()),
                 None => Some(parent.to_string().into()),
             },
         };
@@ -231,6 +234,22 @@ impl Runtime {
             stored,
             state,
             parent,
+        })
+    }
+
+    /// The state of a run; of one whose state cannot be read what is known beside it, with an error
+    /// that says so.
+    fn shown_state(&self, stored: &StoredRun) -> Arc<State> {
+        self.0.parsed.read(stored).unwrap_or_else(|_| {
+            let id = stored.id.to_string().into();
+            let mut state = State::unreadable(stored, id, &system());
+            state.run.status = Status::of(stored.status).unwrap_or(Status::Running);
+            state.run.ended = stored.ended;
+            state.run.error = Some(RunError {
+                code: None,
+                message: UNREADABLE.into(),
+            });
+            Arc::new(state)
         })
     }
 

@@ -442,22 +442,34 @@ impl<'a> Effects<'a> {
         }
     }
 
+    /// Whether a transaction left an entity as it was: then a timer was declined, and what the
+    /// member of its criterion wrote is undone.
+    fn was_left(&self, entity: EntityId, transaction: Option<TransactionId>) -> bool {
+        self.lives.get(&entity).is_some_and(|life| {
+            let mut of_it = life
+                .trail
+                .iter()
+                .filter(|recorded| Some(recorded.transaction) == transaction);
+            of_it.any(|recorded| recorded.change.is_none())
+        })
+    }
+
     /// Whether what an op did shows if its transaction was committed.
     fn counts(&self, op: usize) -> bool {
         let mut op = &self.ledger.ops[op];
         loop {
             let Origin::Callback {
+                anchor,
                 call,
                 is_crossover,
                 parent,
-                ..
             } = &op.origin
             else {
                 return true;
             };
             // What an attempt wrote that was not the one that counts is undone.
             let holds = *is_crossover || self.ledger.accepted.contains(call);
-            if op.outcome != OpOutcome::Done || !holds {
+            if op.outcome != OpOutcome::Done || !holds || self.was_left(*anchor, op.began) {
                 return false;
             }
             let above = &self.ledger.ops[*parent];

@@ -10,6 +10,14 @@ use crate::storage::{
 };
 
 impl Backend {
+    /// What tells a shared database from every other; empty if that is not known.
+    pub(in crate::storage) async fn id(&self) -> Result<String, Error> {
+        let Kind::Postgres(database) = &self.kind else {
+            return Ok(String::new());
+        };
+        Ok(database.id().await.map_err(postgres::understood)?)
+    }
+
     /// Gives this process a number among those that use the database. Fails if a copy into the
     /// database has begun: either the copy is seen here, or this process by the copy.
     pub(in crate::storage) async fn enter(&self, entry: &NodeEntry) -> Result<NodeRow, Error> {

@@ -152,7 +152,7 @@ fn take_over(
             news.add_unit(draft, survivor.first, committed, &inner.cache);
         }
         if is_news {
-            inner.usage.committed(draft);
+            inner.usage.committed(draft, survivor.committed.sequence);
             keep(inner, survivor, &mut entities);
         }
         records_and_runs(inner, survivor, is_news);
@@ -211,13 +211,16 @@ fn records_and_runs(inner: &Inner, survivor: &Survivor, is_news: bool) {
         }
         inner.leases.put(&draft.tenant, key, record.as_ref());
     }
-    inner.runs.moved(draft.bases().map(|(id, _)| id));
     inner.live_runs.committed(&draft.tenant, &draft.runs);
     let runs = draft.stored_runs(survivor.tenant, survivor.first);
+    // Before its runs are woken: who looks at one finds what is noted of its tasks.
+    inner.runs.note_tasks(&draft.tenant, &draft.task_notes);
     let own = inner.nodes.own().map_or(NodeRow::ALONE, |(own, _)| *own);
     inner
         .runs
         .committed(&draft.tenant, runs, &inner.watched, own, is_news);
+    // Only now: a run of this unit may have begun to wait for an entity that the unit moves after it.
+    inner.runs.moved(draft.bases().map(|(id, _)| id));
     for (key, record) in draft.records.committed(survivor.committed) {
         inner.mirrors.put(&draft.tenant, key, record.as_ref());
         inner.records.put(&draft.tenant, key, record, is_news);

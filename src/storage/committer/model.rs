@@ -29,7 +29,7 @@ impl Committer {
             self.storage.0.instants.finish(at);
             match outcome {
                 Ok(Some(committed)) => {
-                    self.applied(committed.sequence, committed.at);
+                    self.applied(committed.sequence, committed.at, &[]);
                     break Ok(committed);
                 }
                 Ok(None) => self.is_behind = true,

@@ -12,11 +12,11 @@ use tracing::debug;
 use super::{Committer, Refused};
 use crate::clock::Timestamp;
 use crate::entity::Sequence;
-use crate::id::TransactionId;
+use crate::id::{Tenant, TransactionId};
 use crate::storage::{
     Error,
     backend::Writer,
-    port::{Cause, CommitRow, Failure, Link, Newest},
+    port::{Cause, CommitRow, Failure, Link, Newest, TenantRow, Upkeep},
 };
 
 /// How long a turn lasts while more waits to be written. A shorter turn is passed on more often, which
@@ -171,21 +171,25 @@ impl Committer {
     }
 
     /// A commit that holds no unit is there.
-    pub(super) fn linked(&mut self, at: Timestamp, revises: bool) {
+    pub(super) fn linked(&mut self, at: Timestamp, upkeep: &Upkeep) {
         let sequence = Sequence(self.next);
         self.next += 1;
-        self.revision += i64::from(revises);
-        self.applied(sequence, at);
+        self.revision += i64::from(upkeep.revises());
+        self.applied(sequence, at, upkeep.freed());
     }
 
-    /// A commit of this process is there that brings nothing for the caches.
-    pub(super) fn applied(&self, sequence: Sequence, at: Timestamp) {
+    /// A commit of this process is there that brings nothing for the caches but what it has freed.
+    pub(super) fn applied(
+        &self,
+        sequence: Sequence,
+        at: Timestamp,
+        freed: &[(TenantRow, Tenant, i64)],
+    ) {
         let newest = Newest {
             sequence,
             at,
             revision: self.revision,
         };
-        self.storage.0.applied.begin().finish(newest);
-        self.storage.notify_others();
+        self.storage.take_over_link(newest, freed);
     }
 }

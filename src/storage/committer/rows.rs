@@ -20,13 +20,9 @@ use crate::storage::{
     validate::NewDelta,
 };
 
-/// How many bits of the key of a task number it within its position: a version has fewer timers.
-const TASK_BITS: u32 = 16;
-
-/// The keys of the tasks of a unit whose first position that is. No key is given twice, also after
-/// its task is done: other processes may still know the task that had it.
+/// The keys of the tasks of a unit whose first position that is.
 const fn task_keys(first: Position) -> RangeFrom<i64> {
-    (first.0 << TASK_BITS)..
+    TaskKey::first_of(first).0..
 }
 
 /// What a batch writes, and what is made known of it beside the units.
@@ -232,8 +228,10 @@ impl Committer {
         let mut puts = BTreeMap::new();
         for change in &draft.tasks {
             match change {
-                TaskChange::Put(task) => {
-                    puts.insert((Subject::Entity(task.entity), task.kind, &task.name), task);
+                TaskChange::Put(task, row) => {
+                    let row = written.get(&task.entity).copied().or(*row);
+                    let name = (Subject::Entity(task.entity), task.kind, &task.name);
+                    puts.insert(name, (task, row));
                 }
                 TaskChange::Drop(task) => {
                     puts.remove(&(task.subject, task.kind, &task.name));
@@ -244,8 +242,8 @@ impl Committer {
             }
         }
         let puts = puts.into_values();
-        let written = puts.filter_map(|task| Some((task, written.get(&task.entity)?)));
-        for ((task, entity), key) in written.zip(keys) {
+        let known = puts.filter_map(|(task, row)| Some((task, row?)));
+        for ((task, entity), key) in known.zip(keys) {
             rows.batch.tasks.push(TaskRow {
                 k: key,
                 due: task.due.micros(),

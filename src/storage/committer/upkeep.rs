@@ -61,8 +61,12 @@ impl Committer {
             let link = stamped.map(|at| self.link(at, upkeep.revises()));
             let writer = self.writer.as_mut().ok_or(Error::Stopped)?;
             let written = writer.keep_up(upkeep, link.as_ref()).await;
-            if let (Ok(KeptUp::Done(_)), Some(at)) = (&written, stamped) {
-                self.linked(at, upkeep.revises());
+            if let Ok(KeptUp::Done(rows)) = written {
+                match stamped {
+                    Some(at) => self.linked(at, upkeep),
+                    None if rows > 0 => self.storage.freed(upkeep),
+                    None => {}
+                }
             }
             if let Some(at) = stamped {
                 self.storage.0.instants.finish(at);

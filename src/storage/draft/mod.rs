@@ -31,6 +31,7 @@ pub(super) use message::{MessageChange, add_message_rows};
 pub use outcome::{Once, StoredOutcome};
 pub(super) use outcome::{Taken, outcome_row, outcome_rows};
 pub(super) use record::{RecordChange, RecordView, Records, Seen, add_record_rows};
+pub use run::TaskNote;
 pub(super) use run::{RunBefore, RunWrite, add_run_rows};
 pub(super) use topic::{EVENT_BYTES, Placed, Publication, TopicView};
 pub use topic::{NewTopicEvent, Published};
@@ -64,6 +65,8 @@ pub(super) struct Draft {
     pub(super) runs: Vec<RunWrite>,
     /// Runs that are left as they are because of how they were read, and where they were.
     pub(super) runs_left: Vec<(RunId, Position)>,
+    /// What those who hold tasks of its runs learn once it is committed.
+    pub(super) task_notes: Vec<TaskNote>,
     pub(super) messages: Vec<MessageChange>,
     /// What the documents add to their models.
     pub(super) widenings: Vec<Widening>,
@@ -152,6 +155,7 @@ impl Draft {
             tasks: Vec::new(),
             runs: Vec::new(),
             runs_left: Vec::new(),
+            task_notes: Vec::new(),
             messages: Vec::new(),
             widenings: Vec::new(),
             outcomes: Vec::new(),
@@ -184,7 +188,7 @@ impl Draft {
                 Subject::Entity(entity) => Some((entity, dropped.key)),
                 Subject::Run(_) => None,
             },
-            TaskChange::Drop(_) | TaskChange::Put(_) => None,
+            TaskChange::Drop(_) | TaskChange::Put(..) => None,
         });
         let mut dropped = dropped.peekable();
         if dropped.peek().is_none() {

@@ -20,7 +20,7 @@ impl Draft {
                     .is_some_and(|name| has(name.as_str()))
         });
         let tasks = self.tasks.iter().any(|change| match change {
-            TaskChange::Put(task) => has(&task.name) || has(&task.body),
+            TaskChange::Put(task, _) => has(&task.name) || has(&task.body),
             TaskChange::Drop(_) => false,
         });
         let runs = self.runs.iter().any(|run| {

@@ -48,6 +48,15 @@ pub(in crate::storage) struct RunWrite {
     pub(in crate::storage) compensations: [u32; 2],
 }
 
+/// What a commit changes about a task of a run for those who hold it in memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TaskNote {
+    /// It was recorded: nobody has been sent it before.
+    Issued { task: Arc<str> },
+    /// Its outcome is not waited for any more.
+    GivenUp { task: Arc<str>, reason: Box<str> },
+}
+
 /// What is counted of a run before a unit advances it.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::storage) struct RunBefore {

@@ -238,6 +238,21 @@ impl Agenda {
         self.changed.notify_one();
     }
 
+    /// No task before that key is announced any more: its commit is one of another process, or was
+    /// announced.
+    pub(in crate::storage) fn settle(&self, before: TaskKey) {
+        let mut known = self.lock();
+        let has_early = |(_, line): &(_, &mut Line)| !line.early.is_empty();
+        let lines = known.lines.iter_mut().filter(has_early);
+        let settled = lines.map(|(name, line)| {
+            line.early.retain(|key| *key >= before.0);
+            *name
+        });
+        for name in settled.collect::<Vec<_>>() {
+            known.list(name);
+        }
+    }
+
     /// Says what is to be done. Of what is due `limit` tasks are taken at most, one of each line
     /// at a time, and none of those that stand still.
     pub(in crate::storage) fn next(
@@ -300,6 +315,7 @@ impl Known {
         let line = self.lines.entry(task.line).or_default();
         let place = (task.due, task.key);
         if line.early.remove(&task.key) {
+            self.list(task.line);
             return false;
         }
         if line.border.is_some_and(|border| place > border) {

@@ -17,6 +17,7 @@ use super::watched::Watched;
 use crate::clock::Timestamp;
 use crate::entity::Position;
 use crate::id::{EntityId, RunId, Tenant};
+use crate::storage::draft::TaskNote;
 use crate::storage::port::{NodeRow, RunMoved, StoredRun, TaskLine, TenantRow};
 
 /// How many bytes of current runs are kept in memory.
@@ -43,6 +44,8 @@ pub(in crate::storage) struct Runs {
     /// Runs that are to be looked at since something was committed.
     woken: Mutex<Vec<WokenRun>>,
     has_woken: Notify,
+    /// What was committed about tasks, for those who hold them.
+    task_notes: Mutex<Vec<(Tenant, TaskNote)>>,
     awaited: Mutex<Awaited>,
     /// Those of which this process has work out; only where other processes advance runs, too.
     driven: Option<Mutex<HashMap<RunId, WokenRun>>>,
@@ -147,6 +150,7 @@ impl Runs {
             last: AtomicI64::new(newest.number()),
             woken: Mutex::new(looked_at),
             has_woken: Notify::new(),
+            task_notes: Mutex::default(),
             awaited: Mutex::new(awaited),
             driven: is_shared.then(Mutex::default),
             may_have_moved: AtomicBool::new(false),
@@ -200,6 +204,16 @@ impl Runs {
         for (line, id) in all_out {
             self.wake(tenant, line, id);
         }
+    }
+
+    /// Takes over what a unit that was committed notes of tasks.
+    pub(in crate::storage) fn note_tasks(&self, tenant: &Tenant, notes: &[TaskNote]) {
+        if notes.is_empty() {
+            return;
+        }
+        let notes = notes.iter().map(|note| (tenant.clone(), note.clone()));
+        self.task_notes.lock().extend(notes);
+        self.has_woken.notify_one();
     }
 
     /// The entities that runs wait for.
@@ -334,6 +348,11 @@ impl Runs {
     /// The runs that are to be looked at since this was asked last.
     pub(in crate::storage) fn woken(&self) -> Vec<WokenRun> {
         std::mem::take(&mut *self.woken.lock())
+    }
+
+    /// What was committed about tasks since this was asked last.
+    pub(in crate::storage) fn task_notes(&self) -> Vec<(Tenant, TaskNote)> {
+        std::mem::take(&mut *self.task_notes.lock())
     }
 
     pub(in crate::storage) async fn has_woken(&self) {

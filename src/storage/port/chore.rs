@@ -9,7 +9,7 @@ use super::{
 };
 use crate::clock::Timestamp;
 use crate::entity::{Key, Path, Position, Sequence};
-use crate::id::{EntityId, JobId, RunId};
+use crate::id::{EntityId, JobId, RunId, Tenant};
 
 /// Something to be written between two batches, in a transaction of its own.
 #[derive(Debug)]
@@ -71,7 +71,7 @@ pub(in crate::storage) enum Upkeep {
 }
 
 /// How many bytes fewer tenants have stored then.
-pub(in crate::storage) type FreedBytes = Vec<(TenantRow, i64)>;
+pub(in crate::storage) type FreedBytes = Vec<(TenantRow, Tenant, i64)>;
 
 /// What became of upkeep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,7 +133,7 @@ impl Upkeep {
     }
 
     /// How many bytes fewer tenants have stored then.
-    pub(in crate::storage) const fn freed(&self) -> &[(TenantRow, i64)] {
+    pub(in crate::storage) const fn freed(&self) -> &[(TenantRow, Tenant, i64)] {
         match self {
             Self::ForgetRunEvents { freed, .. }
             | Self::ForgetRuns { freed, .. }

@@ -67,8 +67,12 @@ pub enum CopyError {
     Absent(PathBuf),
     #[error("{} exists already; name another file, or remove it", .0.display())]
     Exists(PathBuf),
+    #[error("{} is being written by another process; wait for its end", .0.display())]
+    Written(PathBuf),
     #[error("{} is the database itself; name the file of a backup", .0.display())]
     Same(PathBuf),
+    #[error("{} is the name of a file that SQLite has beside the database; name another file", .0.display())]
+    Beside(PathBuf),
     #[error("the database {} exists; --replace keeps it under another name", .0.display())]
     Replaces(PathBuf),
     #[error("the database {} is in use; stop the service first", .0.display())]

@@ -1,5 +1,10 @@
 //! The keys of rows: numbers that a database gives, and that nobody outside storage sees.
 
+use crate::entity::Position;
+
+/// How many bits of the key of a task number it within its position: a version has fewer timers.
+const TASK_BITS: u32 = 16;
+
 /// The key of a row of `entity`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(in crate::storage) struct EntityRow(pub(in crate::storage) i64);
@@ -38,6 +43,14 @@ impl JobRow {
 /// The key of a row of `task`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TaskKey(pub(in crate::storage) i64);
+
+impl TaskKey {
+    /// That of the first task of a unit whose first position that is. No key is given twice, also
+    /// after its task is done: other processes may still know the task that had it.
+    pub(in crate::storage) const fn first_of(first: Position) -> Self {
+        Self(first.0 << TASK_BITS)
+    }
+}
 
 /// The tasks of one tenant, which wait in one line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -51,7 +51,7 @@ impl News {
     pub(super) fn of_upkeep(upkeep: &Upkeep) -> Option<String> {
         let news = Self {
             identities: matches!(upkeep, Upkeep::Identities { .. }),
-            bytes: bytes_of(upkeep.freed().iter().map(|(t, bytes)| (t.0, -bytes))),
+            bytes: bytes_of(upkeep.freed().iter().map(|(t, _, bytes)| (t.0, -bytes))),
             ..Self::default()
         };
         news.text()

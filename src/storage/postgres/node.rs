@@ -7,12 +7,17 @@ use sqlx_postgres::PgConnection;
 use tokio::{sync::Mutex, time::timeout};
 use uuid::Uuid;
 
-use super::{PATIENCE, Postgres, server, text::text, timeline::Timeline};
+use super::{
+    PATIENCE, Postgres, server,
+    text::text,
+    timeline::{Timeline, is_unsupported},
+};
 use crate::id::{MemberId, Tenant};
 use crate::storage::port::{
     Cause, Error, Failure, MemberChange, Node, NodeEntry, NodeMember, NodeRow,
 };
 
+const DATABASE_ID: &str = include_str!("sql/database_id.sql");
 const MEMBER_DROP: &str = include_str!("sql/member_drop.sql");
 const MEMBER_LIST: &str = include_str!("sql/member_list.sql");
 const MEMBER_PUT: &str = include_str!("sql/member_put.sql");
@@ -62,6 +67,14 @@ fn node((row, name, address, version, age): Row) -> Node {
 }
 
 impl Postgres {
+    /// What tells this database from every other; empty if the server does not report it.
+    pub(in crate::storage) async fn id(&self) -> Result<String, Error> {
+        match sqlx::query_scalar(DATABASE_ID).fetch_one(&self.reads).await {
+            Err(error) if is_unsupported(&error) => Ok(String::new()),
+            id => Ok(id?),
+        }
+    }
+
     /// Gives this process a number. A name that is in use is taken over.
     pub(in crate::storage) async fn enter(&self, entry: &NodeEntry) -> Result<NodeRow, Error> {
         let row = sqlx::query_scalar(NODE_ENTER)

@@ -34,16 +34,16 @@ impl Timeline {
         let asked = sqlx::query_as(TIMELINE).fetch_one(connection).await;
         match asked {
             Ok((system, number)) => Ok(Some(Self { system, number })),
-            Err(sqlx::Error::Database(error))
-                if error
-                    .code()
-                    .is_some_and(|code| UNSUPPORTED.contains(&&*code)) =>
-            {
-                Ok(None)
-            }
+            Err(error) if is_unsupported(&error) => Ok(None),
             Err(error) => Err(error),
         }
     }
+}
+
+/// Whether a server does not have a function, or does not allow it.
+pub(super) fn is_unsupported(error: &sqlx::Error) -> bool {
+    let code = error.as_database_error().and_then(|error| error.code());
+    code.is_some_and(|code| UNSUPPORTED.contains(&&*code))
 }
 
 /// The timelines that this process has seen.

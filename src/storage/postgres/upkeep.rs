@@ -164,7 +164,7 @@ async fn forget(
             let forgotten = sqlx::query_as(TOPIC_FORGET).bind(until);
             let forgotten = forgotten.bind(before.micros()).fetch_one(connection);
             let (rows, bytes): (i64, i64) = forgotten.await?;
-            let listed: i64 = freed.iter().map(|(_, bytes)| bytes).sum();
+            let listed: i64 = freed.iter().map(|(.., bytes)| bytes).sum();
             (rows.unsigned_abs(), bytes == listed)
         }
         Upkeep::DeclareIndexes { .. }

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use crate::entity::Position;
 use crate::id::{RunId, Tenant};
 use crate::storage::{
-    Error, Storage,
+    Error, Storage, TaskNote,
     memory::known_runs::WokenRun,
     port::{RunEvents, RunKey, RunsWanted, StoredRun},
 };
@@ -61,7 +61,12 @@ impl Storage {
         self.0.runs.woken()
     }
 
-    /// Returns once there may be a run to look at.
+    /// What was committed about tasks since this was asked last.
+    pub fn task_notes(&self) -> Vec<(Tenant, TaskNote)> {
+        self.0.runs.task_notes()
+    }
+
+    /// Returns once there may be a run to look at, or something was committed about a task.
     pub async fn runs_woken(&self) {
         self.0.runs.has_woken().await;
     }

@@ -45,6 +45,11 @@ impl Storage {
         self.0.database.is_shared()
     }
 
+    /// What tells a shared database from every other; empty if that is not known.
+    pub async fn database_id(&self) -> Result<String, Error> {
+        Ok(self.0.database.id().await?)
+    }
+
     /// Enters this process into the list of nodes. A name that is in use is taken over: the process
     /// that had it stops.
     pub async fn enter(&self, entry: NodeEntry) -> Result<NodeRow, Error> {

@@ -139,8 +139,8 @@ impl Storage {
         }
         // Those of commits that were applied meanwhile are counted already.
         let stored = pulse.stored.iter();
-        for (_, tenant, bytes) in stored.filter(|(of, ..)| applying.is_news(*of)) {
-            inner.usage.add(tenant, *bytes);
+        for (of, tenant, bytes) in stored.filter(|(of, ..)| applying.is_news(*of)) {
+            inner.usage.add_at(*of, tenant, *bytes);
         }
         for (tenant, key, record) in &pulse.troubles {
             let incident = inner.troubles.get(tenant, &key.name);

@@ -13,6 +13,7 @@
 
 use std::{borrow::Cow, time::Duration};
 
+use crate::entity::Position;
 use crate::storage::{
     Error, Storage,
     memory::{agenda::Noted, shares},
@@ -109,12 +110,16 @@ impl Storage {
     pub async fn find_tasks(&self, interval: Duration) -> Result<(), Error> {
         // It is looked twice while a task is that far ahead.
         self.0.shares.look_ahead(interval * 2);
+        let latest = self.latest();
         let (live, own, now) = (self.live(), self.node(), self.now());
         let until = now.after(interval * 2);
         let database = &self.0.database;
         let ahead = database
             .tasks_ahead(own, until, FOUND_MAX, Node::LIVE)
             .await?;
+        // What was there when that was asked has been announced meanwhile.
+        let next = TaskKey::first_of(Position(latest.0 + 1));
+        self.0.agenda.settle(next);
         let late = now.before(interval).micros();
         let found = ahead
             .into_iter()

@@ -25,10 +25,7 @@ macro_rules! nothing {
 nothing! {
     usage(i64, i64) -> Vec<(Tenant, i64)>;
     usage_next(i64) -> Option<i64>;
-    usage_of_messages(Sequence) -> Vec<(Tenant, i64)>;
-    usage_of_records(Sequence) -> Vec<(Tenant, i64)>;
-    usage_of_topics(Sequence) -> Vec<(Tenant, i64)>;
-    usage_of_runs(Sequence) -> Vec<(Tenant, i64)>;
+    usage_now() -> (i64, Vec<(Tenant, i64)>);
     topic_old(Timestamp, i64) -> Vec<(Tenant, i64, i64)>;
     runs_old(OldRunsWanted, i64) -> Vec<OldRun>;
     old_run_events(&[RunId], i64) -> Vec<(Position, RunId, i64)>;

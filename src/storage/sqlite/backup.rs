@@ -2,16 +2,16 @@
 
 use std::{
     fs, io,
-    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use sqlx::{ConnectOptions as _, Connection as _, Executor as _, migrate::MigrateError};
 use sqlx_sqlite::{SqliteConnectOptions, SqliteConnection};
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::{MIGRATIONS, MODE, lock, pages, place};
+use super::{MIGRATIONS, MODE, lock::lock, pages, place};
 use crate::clock::Timestamp;
 use crate::entity::Sequence;
 use crate::id::TransactionId;
@@ -32,7 +32,7 @@ const NEWEST: &str = include_str!("sql/commit_newest.sql");
 /// they do. Commits after the copy are lost, and readers of the feed may know their positions.
 const SKIPPED: i64 = 1 << 30;
 
-/// How long a copy is looked through for damaged pages before it is put back, at most.
+/// How long a copy is looked through for damaged pages before it is used, at most.
 const CHECKED: Duration = Duration::from_hours(24);
 
 /// How often progress is reported.
@@ -52,17 +52,73 @@ pub(in crate::storage) async fn back_up(
     if to.exists() {
         return Err(CopyError::Exists(to.to_owned()));
     }
-    if let Some(folder) = to.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        fs::metadata(folder).map_err(unusable(folder))?;
+    let folder = folder_of(to);
+    fs::metadata(folder).map_err(unusable(folder))?;
+    if is_beside(from, to)? {
+        return Err(CopyError::Beside(to.to_owned()));
     }
-    let partial = Partial::beside(to);
-    let copied = copy(from, &partial.0, progress).await;
+    let partial = Partial::beside(to)?;
+    let copied = copy_in_use(from, &partial, progress).await;
     copied.map_err(|error| naming(to, error))?;
-    let newest = newest(&partial.0).await?;
+    check_pages(&partial.path, from).await?;
+    let newest = newest(&partial.path).await?;
     if to.exists() {
         return Err(CopyError::Exists(to.to_owned()));
     }
-    placed(&partial.0, to, newest)
+    placed(&partial.path, to, newest)
+}
+
+/// Copies a database that a service may begin to use meanwhile. While there is no log, it is read
+/// without the locks of `SQLite`, for which a file beside it would have to be written; that is right
+/// as long as nobody writes to it.
+async fn copy_in_use(
+    from: &Path,
+    partial: &Partial,
+    progress: Progress<'_>,
+) -> Result<(), CopyError> {
+    let before = Version::of(from)?;
+    if !has_log(from) {
+        let copied = copy(from, Reading::AtRest, &partial.path, progress).await;
+        if Version::of(from)? == before {
+            return copied;
+        }
+        partial.remove();
+    }
+    copy(from, Reading::InUse, &partial.path, progress).await
+}
+
+/// What changes when a file is replaced, or written to.
+#[derive(PartialEq, Eq)]
+struct Version {
+    device: u64,
+    inode: u64,
+    bytes: u64,
+    written: SystemTime,
+}
+
+impl Version {
+    fn of(file: &Path) -> io::Result<Self> {
+        let file = fs::metadata(file)?;
+        Ok(Self {
+            device: file.dev(),
+            inode: file.ino(),
+            bytes: file.len(),
+            written: file.modified()?,
+        })
+    }
+}
+
+/// Whether a path is that of a file which `SQLite` makes beside the database.
+fn is_beside(database: &Path, path: &Path) -> io::Result<bool> {
+    let database = database.canonicalize()?;
+    let path = folder_of(path)
+        .canonicalize()?
+        .join(path.file_name().unwrap_or_default());
+    Ok(["-wal", "-shm", "-journal"].into_iter().any(|end| {
+        let mut own = database.clone().into_os_string();
+        own.push(end);
+        path.as_os_str() == own
+    }))
 }
 
 /// Puts a copy in the place of the database. What is there is kept under another name; without
@@ -85,12 +141,12 @@ pub(in crate::storage) async fn restore(
     if to.exists() && !replace {
         return Err(CopyError::Replaces(to.clone()));
     }
-    let partial = Partial::beside(to);
-    let copied = copy(from, &partial.0, progress).await;
+    let partial = Partial::beside(to)?;
+    let copied = copy(from, Reading::of(from), &partial.path, progress).await;
     copied.map_err(|error| naming(to, error))?;
     // One that cannot be read is not asked: what it had come to matters only if the clock went back.
     let replaced = newest(to).await.map_or(0, |newest| newest.sequence.0);
-    let prepared = prepare(&partial.0, from, replaced, now).await;
+    let prepared = prepare(&partial.path, from, replaced, now).await;
     let (newest, has_variables) = prepared.map_err(|error| naming(to, error))?;
     // A crash between the two renames would leave the old database without what is only in its log.
     // One that cannot be used any more keeps its log.
@@ -99,28 +155,56 @@ pub(in crate::storage) async fn restore(
     // Before the copy is there, no log of another database is.
     sync_folder_of(to)?;
     Ok(Restored {
-        copied: placed(&partial.0, to, newest)?,
+        copied: placed(&partial.path, to, newest)?,
         kept,
         has_variables,
     })
 }
 
 /// An unfinished copy, of which nothing is left if it is not placed: it is as large as the database.
-struct Partial(PathBuf);
+struct Partial {
+    path: PathBuf,
+    /// The file of that name is locked, so that no other process writes to the copy.
+    lock: PathBuf,
+    _locked: fs::File,
+}
 
 impl Partial {
     /// One that was interrupted earlier is removed: with its journal, `SQLite` would undo in this one
     /// what it did in that.
-    fn beside(to: &Path) -> Self {
-        let partial = Self(beside(to, "partial"));
+    fn beside(to: &Path) -> Result<Self, CopyError> {
+        let lock = beside(to, "partial.lock");
+        let file = fs::OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .mode(MODE)
+            .open(&lock)
+            .map_err(unusable(to))?;
+        // Where files cannot be locked, nothing keeps others from writing to it.
+        if let Err(fs::TryLockError::WouldBlock) = file.try_lock() {
+            return Err(CopyError::Written(to.to_owned()));
+        }
+        let locked = file.metadata()?;
+        // Whoever had it until now has removed it, and another process may have made it again.
+        let is_there = fs::metadata(&lock)
+            .is_ok_and(|found| (found.dev(), found.ino()) == (locked.dev(), locked.ino()));
+        if !is_there {
+            return Err(CopyError::Written(to.to_owned()));
+        }
+        let partial = Self {
+            path: beside(to, "partial"),
+            lock,
+            _locked: file,
+        };
         partial.remove();
-        partial
+        Ok(partial)
     }
 
     /// Why a copy is not used matters more than whether it is left.
     fn remove(&self) {
-        let _ = fs::remove_file(&self.0);
-        let mut journal = self.0.clone().into_os_string();
+        let _ = fs::remove_file(&self.path);
+        let mut journal = self.path.clone().into_os_string();
         journal.push("-journal");
         let _ = fs::remove_file(journal);
     }
@@ -129,6 +213,7 @@ impl Partial {
 impl Drop for Partial {
     fn drop(&mut self) {
         self.remove();
+        let _ = fs::remove_file(&self.lock);
     }
 }
 
@@ -177,8 +262,13 @@ fn beside(path: &Path, added: &str) -> PathBuf {
 }
 
 /// Copies what one read sees into a new file.
-async fn copy(from: &Path, to: &Path, progress: Progress<'_>) -> Result<(), CopyError> {
-    let mut source = read_only(from).connect().await?;
+async fn copy(
+    from: &Path,
+    reading: Reading,
+    to: &Path,
+    progress: Progress<'_>,
+) -> Result<(), CopyError> {
+    let mut source = reading.options(from).connect().await?;
     check_is_ours(from, &mut source).await?;
     let bytes: i64 = sqlx::query_scalar(BYTES).fetch_one(&mut source).await?;
     let total = u64::try_from(bytes).unwrap_or_default();
@@ -236,16 +326,51 @@ pub(super) fn unreadable(path: &Path, error: sqlx::Error) -> CopyError {
     }
 }
 
-/// A database that is only read. Without a log, nothing has to be written beside it.
-pub(super) fn read_only(path: &Path) -> SqliteConnectOptions {
-    let has_log = path
+/// How a database is read.
+#[derive(Debug, Clone, Copy)]
+enum Reading {
+    /// Others may write to it.
+    InUse,
+    /// Nobody writes to it, so nothing has to be written beside it.
+    AtRest,
+}
+
+impl Reading {
+    fn of(path: &Path) -> Self {
+        if has_log(path) {
+            Self::InUse
+        } else {
+            Self::AtRest
+        }
+    }
+
+    fn options(self, path: &Path) -> SqliteConnectOptions {
+        SqliteConnectOptions::new()
+            .filename(path)
+            .read_only(true)
+            .immutable(matches!(self, Self::AtRest))
+            .disable_statement_logging()
+    }
+}
+
+fn has_log(database: &Path) -> bool {
+    database
         .canonicalize()
-        .is_ok_and(|path| place::log_of(&path).exists());
-    SqliteConnectOptions::new()
-        .filename(path)
-        .read_only(true)
-        .immutable(!has_log)
-        .disable_statement_logging()
+        .is_ok_and(|path| place::log_of(&path).exists())
+}
+
+/// A database that is only read, by a process that has locked it, or at rest.
+pub(super) fn read_only(path: &Path) -> SqliteConnectOptions {
+    Reading::of(path).options(path)
+}
+
+/// Fails if a copy has damaged pages, which it has from the file that it was copied from.
+async fn check_pages(copy: &Path, from: &Path) -> Result<(), CopyError> {
+    let found = pages::look(&read_only(copy), CHECKED).await?;
+    if found.is_damaged() {
+        return Err(CopyError::Damaged(from.to_owned()));
+    }
+    Ok(())
 }
 
 async fn newest(path: &Path) -> Result<Newest, CopyError> {
@@ -273,10 +398,7 @@ async fn prepare(
     replaced: i64,
     now: Timestamp,
 ) -> Result<(Newest, bool), CopyError> {
-    let found = pages::look(&read_only(copy), CHECKED).await?;
-    if found.is_damaged() {
-        return Err(CopyError::Damaged(from.to_owned()));
-    }
+    check_pages(copy, from).await?;
     let mut connection = SqliteConnectOptions::new()
         .filename(copy)
         .disable_statement_logging()
@@ -351,8 +473,43 @@ fn placed(partial: &Path, to: &Path, newest: Newest) -> Result<Copied, CopyError
 }
 
 fn sync_folder_of(file: &Path) -> io::Result<()> {
+    fs::File::open(folder_of(file))?.sync_all()
+}
+
+fn folder_of(file: &Path) -> &Path {
     let folder = file
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty());
-    fs::File::open(folder.unwrap_or_else(|| Path::new(".")))?.sync_all()
+    folder.unwrap_or_else(|| Path::new("."))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Once;
+
+    use super::*;
+    use crate::storage::sqlite::{Sqlite, tests::settings};
+
+    #[tokio::test]
+    async fn a_copy_during_which_a_service_starts_and_stops_is_made_again() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("interlock.db");
+        let settings = settings(DatabaseLocation::File(file.clone()));
+        Sqlite::migrate(&settings).await.expect("migrates");
+        let serving = Once::new();
+        let progress = |_, _| {
+            serving.call_once(|| {
+                // It makes a log, and copies it back when it is closed.
+                let service = rusqlite::Connection::open(&file).expect("opens");
+                let write = service.execute_batch("create table later(i integer)");
+                write.expect("writes");
+            });
+        };
+        let to = folder.path().join("copy.db");
+        back_up(&settings, &to, &progress).await.expect("copied");
+        assert!(serving.is_completed());
+        let copy = rusqlite::Connection::open(&to).expect("opens");
+        let read = copy.execute_batch("select * from later");
+        read.expect("a copy of the database after the write");
+    }
 }

@@ -2,10 +2,7 @@
 //!
 //! The texts of statements are made from the list of tables.
 
-use std::{
-    fs::File,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream::BoxStream};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Row as _, migrate::Migrate as _};
@@ -13,7 +10,10 @@ use sqlx_sqlite::{SqliteArguments, SqliteConnectOptions, SqliteConnection, Sqlit
 use sqlx_sqlite::{SqliteJournalMode, SqliteSynchronous};
 use uuid::Uuid;
 
-use super::{CHECKPOINT_PAGES, MIGRATIONS, backup, lock, make_file};
+use super::{
+    CHECKPOINT_PAGES, MIGRATIONS, backup,
+    lock::{Lock, lock, lock_or_make},
+};
 use crate::storage::port::{CopyError, CopyMark, DatabaseLocation, Kind, Row, Table, Value};
 use crate::storage::rows::copying::{names, select};
 
@@ -32,7 +32,7 @@ const TOGETHER: usize = 100;
 pub(in crate::storage) struct CopyEnd {
     path: PathBuf,
     connection: SqliteConnection,
-    _lock: Option<File>,
+    _lock: Option<Lock>,
 }
 
 /// Whether a copy into this database has not been finished.
@@ -74,8 +74,7 @@ impl CopyEnd {
     /// A database that will be written; its file is made if there is none.
     pub(in crate::storage) async fn target(path: &Path) -> Result<Self, CopyError> {
         let place = DatabaseLocation::File(path.to_owned());
-        let lock = lock(&place)?;
-        make_file(&place)?;
+        let lock = lock_or_make(&place)?;
         let connection = SqliteConnectOptions::new()
             .filename(path)
             .create_if_missing(true)

@@ -13,6 +13,7 @@ mod find;
 mod heads;
 mod identity;
 mod job;
+mod lock;
 mod many;
 mod model;
 mod packed;
@@ -34,10 +35,9 @@ mod writer;
 
 use std::{
     cmp,
-    fs::{self, File, OpenOptions},
+    fs::File,
     io::{self, Read as _},
-    os::unix::fs::OpenOptionsExt as _,
-    path::{Path, PathBuf},
+    path::Path,
     sync::{
         LazyLock,
         atomic::{AtomicBool, Ordering},
@@ -61,6 +61,7 @@ use super::{
 pub(super) use backup::{back_up, restore};
 pub(super) use checkpoint::Checkpointer;
 pub(super) use copying::CopyEnd;
+use lock::{Lock, lock_or_make, unusable};
 use place::Placement;
 pub(super) use sorter::Sorter;
 use writer::Log;
@@ -85,8 +86,16 @@ const READERS: u32 = 4;
 /// (`help/design/storage.md` §5).
 const CHECKPOINT_PAGES: u32 = 8_000;
 
+/// The longest wait for a lock of `SQLite` that the driver takes.
+const BUSY_TIMEOUT_MAX: Duration = Duration::from_millis(0x7fff_ffff);
+
 /// Statements a connection keeps prepared. Those of batches are large, and few.
 const STATEMENTS_KEPT: usize = 64;
+
+/// The codes of `SQLite` for shared memory that cannot be made as large as it has to be, and for files
+/// that cannot be made beside the database.
+const NO_ROOM_BESIDE: &str = "4874";
+const READ_ONLY_FOLDER: &str = "1544";
 
 /// An open database.
 #[derive(Debug)]
@@ -100,7 +109,7 @@ pub(super) struct Sqlite {
     /// Whether the check at the start has found a damaged page.
     damaged: bool,
     /// Held while the database is open, so that no second process writes beside us.
-    _lock: Option<File>,
+    _lock: Option<Lock>,
     /// Whether the writer was given out.
     writer_taken: AtomicBool,
 }
@@ -108,15 +117,14 @@ pub(super) struct Sqlite {
 impl Sqlite {
     pub(super) async fn open(settings: &Settings) -> Result<(Self, Newest), OpenError> {
         check_header(&settings.place)?;
-        let lock = lock(&settings.place)?;
-        make_file(&settings.place)?;
+        let lock = lock_or_make(&settings.place)?;
         let mut options = options(settings);
         let (mut placement, mut damaged) = (None, false);
         let reads = match &settings.place {
             DatabaseLocation::File(path) => {
                 report_tail(path);
                 // The first connection makes the file, and its journal mode stays with it.
-                let mut first = options.connect().await?;
+                let mut first = connect(&options, path).await?;
                 damaged = look_for_damage(&options, settings.start_check).await?;
                 if copying::is_unfinished(&mut first).await? {
                     return Err(OpenError::Incomplete);
@@ -160,9 +168,12 @@ impl Sqlite {
     /// Brings a database up to date without opening it for use; how many migrations that took.
     pub(super) async fn migrate(settings: &Settings) -> Result<usize, OpenError> {
         check_header(&settings.place)?;
-        let _lock = lock(&settings.place)?;
-        make_file(&settings.place)?;
-        let mut connection = options(settings).connect().await?;
+        let _lock = lock_or_make(&settings.place)?;
+        let options = options(settings);
+        let mut connection = match &settings.place {
+            DatabaseLocation::File(path) => connect(&options, path).await?,
+            DatabaseLocation::Memory | DatabaseLocation::Server(_) => options.connect().await?,
+        };
         let applied = applied(&mut connection).await?;
         MIGRATIONS.run(&mut connection).await?;
         connection.close().await?;
@@ -283,44 +294,31 @@ fn options(settings: &Settings) -> SqliteConnectOptions {
     options
         // The writer sees to it that commits are on the disk.
         .synchronous(SqliteSynchronous::Normal)
-        .busy_timeout(settings.busy_timeout)
+        // The driver counts milliseconds in 31 bits.
+        .busy_timeout(settings.busy_timeout.min(BUSY_TIMEOUT_MAX))
         .pragma("cache_size", (-cache.max(1)).to_string())
         .statement_cache_capacity(STATEMENTS_KEPT)
         .disable_statement_logging()
 }
 
-/// A lock file beside the database: `SQLite` itself would let two processes take turns.
-fn lock(place: &DatabaseLocation) -> Result<Option<File>, OpenError> {
-    let DatabaseLocation::File(path) = place else {
-        return Ok(None);
+/// The first connection to a file. Of these errors `SQLite` does not say what they are about.
+async fn connect(
+    options: &SqliteConnectOptions,
+    path: &Path,
+) -> Result<SqliteConnection, OpenError> {
+    let error = match options.connect().await {
+        Ok(connection) => return Ok(connection),
+        Err(error) => error,
     };
-    if path.is_dir() {
-        return Err(unusable(path)(io::ErrorKind::IsADirectory.into()));
-    }
-    if let Some(folder) = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
-    {
-        fs::create_dir_all(folder).map_err(unusable(folder))?;
-    }
-    let lock = lock_path(path);
-    let file = OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .mode(MODE)
-        .open(&lock)
-        .map_err(unusable(&lock))?;
-    match file.try_lock() {
-        Ok(()) => Ok(Some(file)),
-        Err(fs::TryLockError::WouldBlock) => Err(OpenError::InUse(path.clone())),
-        Err(fs::TryLockError::Error(error)) => Err(error.into()),
-    }
-}
-
-fn unusable(path: &Path) -> impl FnOnce(io::Error) -> OpenError {
-    let path = path.to_owned();
-    |source| OpenError::Unusable { path, source }
+    let code = error.as_database_error().and_then(sqlx::error::DatabaseError::code);
+    Err(match code.as_deref() {
+        Some(NO_ROOM_BESIDE) => unusable(path)(io::ErrorKind::StorageFull.into()),
+        Some(READ_ONLY_FOLDER) => {
+            let folder = path.parent().unwrap_or(path);
+            unusable(folder)(io::ErrorKind::PermissionDenied.into())
+        }
+        _ => error.into(),
+    })
 }
 
 /// Fails if there is a file that is not a database, beside which nothing is made then.
@@ -337,27 +335,6 @@ fn check_header(place: &DatabaseLocation) -> Result<(), OpenError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(unusable(path)(error)),
     }
-}
-
-/// Makes the file of a new database, which only its owner may read: it may hold keys. What `SQLite`
-/// makes beside it has the same mode.
-fn make_file(place: &DatabaseLocation) -> Result<(), OpenError> {
-    let DatabaseLocation::File(path) = place else {
-        return Ok(());
-    };
-    let made = OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .mode(MODE)
-        .open(path);
-    made.map(drop).map_err(unusable(path))
-}
-
-fn lock_path(path: &Path) -> PathBuf {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".lock");
-    path.with_file_name(name)
 }
 
 /// Forward only; a database that is newer than this program is refused.
@@ -385,6 +362,8 @@ async fn applied(connection: &mut SqliteConnection) -> Result<usize, OpenError> 
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use sqlx::{AssertSqlSafe, Execute as _, Executor as _, SqlSafeStr as _};
 
     use super::*;
@@ -393,7 +372,7 @@ mod tests {
         TaskDone, Written,
     };
 
-    fn settings(place: DatabaseLocation) -> Settings {
+    pub(super) fn settings(place: DatabaseLocation) -> Settings {
         Settings {
             place,
             durability: Durability::Full,

@@ -33,11 +33,8 @@ const TENANT_GET: &str = include_str!("sql/tenant_get.sql");
 const TRAIL: &str = include_str!("sql/trail.sql");
 const UNIQUE_KEY_HOLDERS: &str = include_str!("sql/unique_key_holders.sql");
 const USAGE: &str = include_str!("sql/usage.sql");
-const USAGE_MESSAGES: &str = include_str!("sql/usage_messages.sql");
 const USAGE_NEXT: &str = include_str!("sql/usage_next.sql");
-const USAGE_RECORDS: &str = include_str!("sql/usage_records.sql");
-const USAGE_RUNS: &str = include_str!("sql/usage_runs.sql");
-const USAGE_TOPICS: &str = include_str!("sql/usage_topics.sql");
+const USAGE_NOW: &str = include_str!("sql/usage_now.sql");
 const VERSION_AS_OF: &str = include_str!("sql/version_as_of.sql");
 const VERSION_BY_TRANSACTION: &str = include_str!("sql/version_by_transaction.sql");
 const VERSION_CURRENT: &str = include_str!("sql/version_current.sql");
@@ -121,48 +118,14 @@ impl Sqlite {
         Ok(next.fetch_one(&self.reads).await?)
     }
 
-    pub(in crate::storage) async fn usage_of_messages(
-        &self,
-        until: Sequence,
-    ) -> Result<Vec<(Tenant, i64)>, Error> {
-        let rows: Vec<(String, i64)> = sqlx::query_as(USAGE_MESSAGES)
-            .bind(until.0)
-            .fetch_all(&self.reads)
-            .await?;
-        Ok(by_tenant(rows))
-    }
-
-    pub(in crate::storage) async fn usage_of_records(
-        &self,
-        until: Sequence,
-    ) -> Result<Vec<(Tenant, i64)>, Error> {
-        let rows: Vec<(String, i64)> = sqlx::query_as(USAGE_RECORDS)
-            .bind(until.0)
-            .fetch_all(&self.reads)
-            .await?;
-        Ok(by_tenant(rows))
-    }
-
-    pub(in crate::storage) async fn usage_of_topics(
-        &self,
-        until: Sequence,
-    ) -> Result<Vec<(Tenant, i64)>, Error> {
-        let rows: Vec<(String, i64)> = sqlx::query_as(USAGE_TOPICS)
-            .bind(until.0)
-            .fetch_all(&self.reads)
-            .await?;
-        Ok(by_tenant(rows))
-    }
-
-    pub(in crate::storage) async fn usage_of_runs(
-        &self,
-        until: Sequence,
-    ) -> Result<Vec<(Tenant, i64)>, Error> {
-        let rows: Vec<(String, i64)> = sqlx::query_as(USAGE_RUNS)
-            .bind(until.0)
-            .fetch_all(&self.reads)
-            .await?;
-        Ok(by_tenant(rows))
+    /// How many bytes tenants have in everything else, and the newest commit that is in that.
+    pub(in crate::storage) async fn usage_now(&self) -> Result<(i64, Vec<(Tenant, i64)>), Error> {
+        let rows: Vec<(i64, Option<String>, Option<i64>)> =
+            sqlx::query_as(USAGE_NOW).fetch_all(&self.reads).await?;
+        let newest = rows.first().map_or(0, |(newest, ..)| *newest);
+        let rows = rows.into_iter();
+        let counted = rows.filter_map(|(_, name, bytes)| name.zip(bytes));
+        Ok((newest, by_tenant(counted.collect())))
     }
 
     pub(in crate::storage) async fn message(

@@ -60,7 +60,7 @@ impl UnitOfWork {
         saved.sort_unstable_by_key(|saved| saved.order);
         removals.sort_unstable_by_key(|removal| removal.base.row);
         let indexes = self.storage.0.indexes.current();
-        let (runs, runs_left) = self.runs.into_parts();
+        let (runs, runs_left, task_notes) = self.runs.into_parts();
         let write = |saved: Box<Saved>| {
             Ok(Write {
                 claims: saved.claims()?.map(Box::new),
@@ -96,6 +96,7 @@ impl UnitOfWork {
             tasks: self.tasks,
             runs,
             runs_left,
+            task_notes,
             messages: self.messages,
             widenings: self.growth.into_widenings(),
             outcomes: self.outcomes,

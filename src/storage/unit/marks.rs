@@ -16,6 +16,7 @@ pub struct Mark {
     records: usize,
     publications: usize,
     signals: usize,
+    task_notes: usize,
 }
 
 impl UnitOfWork {
@@ -34,6 +35,7 @@ impl UnitOfWork {
             records: self.records.changes.len(),
             publications: self.publications.len(),
             signals: self.runs.signals_count(),
+            task_notes: self.runs.notes_count(),
         }
     }
 
@@ -55,6 +57,7 @@ impl UnitOfWork {
         self.records.changes.truncate(mark.records);
         self.publications.truncate(mark.publications);
         self.runs.forget_signals(mark.signals);
+        self.runs.forget_notes(mark.task_notes);
     }
 
     /// Keeps what was changed since the mark, which is no more.

@@ -472,19 +472,6 @@ impl UnitOfWork {
         }
     }
 
-    /// Takes back everything that was made of an entity: it stays as it was.
-    pub fn leave(&mut self, id: EntityId) {
-        if let Some(before) = self.changes.remove(&id)
-            && self.marks > 0
-        {
-            self.undo.push(Undo {
-                id,
-                before: Some(before),
-                is_counted: true,
-            });
-        }
-    }
-
     /// From here on the commit fails if the assumption does not hold.
     pub fn rest_on(&mut self, assumption: Assumption) {
         self.assumption = Some(assumption);

@@ -10,7 +10,7 @@ use crate::entity::Position;
 use crate::id::{EntityId, RunId};
 use crate::storage::{
     Error, Work,
-    draft::{RunBefore, RunWrite},
+    draft::{RunBefore, RunWrite, TaskNote},
     port::{NodeRow, RunKey, RunName, StoredRun},
 };
 
@@ -69,6 +69,8 @@ pub(super) struct Runs {
     /// Signals that are delivered after the turn of the run that is being advanced; none if no run
     /// is.
     signals: Option<Vec<RunSignal>>,
+    /// In the order in which they were made; only a rollback takes any back.
+    notes: Vec<TaskNote>,
 }
 
 /// A signal to a run.
@@ -102,6 +104,14 @@ impl Runs {
         }
     }
 
+    pub(super) const fn notes_count(&self) -> usize {
+        self.notes.len()
+    }
+
+    pub(super) fn forget_notes(&mut self, after: usize) {
+        self.notes.truncate(after);
+    }
+
     pub(super) const fn mark(&self) -> usize {
         self.undo.len()
     }
@@ -121,11 +131,11 @@ impl Runs {
         self.undo.clear();
     }
 
-    /// What it does to runs, and where those were that it leaves as they are.
-    pub(super) fn into_parts(mut self) -> (Vec<RunWrite>, Vec<(RunId, Position)>) {
+    /// What it does to runs, where those were that it leaves as they are, and what it notes of tasks.
+    pub(super) fn into_parts(mut self) -> (Vec<RunWrite>, Vec<(RunId, Position)>, Vec<TaskNote>) {
         let order = std::mem::take(&mut self.order);
         let writes = order.iter().filter_map(|id| self.writes.remove(id));
-        (writes.collect(), self.seen)
+        (writes.collect(), self.seen, self.notes)
     }
 }
 
@@ -187,6 +197,11 @@ impl UnitOfWork {
         let mut writes = self.runs.writes.values();
         let found = writes.find(|write| write.keys.contains(key));
         found.map(|write| write.id)
+    }
+
+    /// Has those who hold a task learn this once the unit is committed.
+    pub fn note_task(&mut self, note: TaskNote) {
+        self.runs.notes.push(note);
     }
 
     /// From now on signals are put off, until [`Self::turn_ends`].

@@ -21,7 +21,7 @@ impl UnitOfWork {
         for change in &self.tasks {
             match change {
                 TaskChange::Drop(done) => tasks.retain(|task| !done.is(task)),
-                TaskChange::Put(new) if new.entity == version.image.id => {
+                TaskChange::Put(new, _) if new.entity == version.image.id => {
                     let of_name = |task: &Task| (task.kind, &task.name) == (new.kind, &new.name);
                     // Should it be dropped, the one it replaces must be too.
                     let replaced = tasks.iter().find(|task| of_name(task));
@@ -39,7 +39,7 @@ impl UnitOfWork {
                         body: Arc::clone(&new.body),
                     });
                 }
-                TaskChange::Put(_) => {}
+                TaskChange::Put(..) => {}
             }
         }
         Ok(tasks)
@@ -47,9 +47,18 @@ impl UnitOfWork {
 
     /// Something to do later. The entity is one that this unit saves.
     pub fn put_task(&mut self, task: NewTask) -> Result<(), Error> {
+        self.add_task(task, None)
+    }
+
+    /// Something to do later to an entity that this unit has read, and may leave as it is.
+    pub fn put_task_of(&mut self, version: &Version, task: NewTask) -> Result<(), Error> {
+        self.add_task(task, Some(version.row))
+    }
+
+    fn add_task(&mut self, task: NewTask, row: Option<EntityRow>) -> Result<(), Error> {
         self.bytes += task.body.len() + WRITE_BYTES;
         self.refuse_excess()?;
-        self.tasks.push(TaskChange::Put(task));
+        self.tasks.push(TaskChange::Put(task, row));
         Ok(())
     }
 

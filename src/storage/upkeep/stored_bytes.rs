@@ -9,7 +9,7 @@ use crate::entity::Sequence;
 use crate::id::Tenant;
 use crate::storage::{
     Error, Storage,
-    port::{FreedBytes, Upkeep},
+    port::{FreedBytes, Newest, TenantRow, Upkeep},
 };
 
 /// How many positions are counted in one go, so that no read is open for long.
@@ -26,7 +26,7 @@ impl Storage {
 
     /// Counts from here on what tenants store; what is waited for counts what they had before.
     pub fn count_usage(&self, stop: CancellationToken) -> impl Future<Output = ()> + Send + use<> {
-        let until = {
+        let began = {
             // What is committed before is counted, and what comes after is added.
             let applying = self.0.applied.begin();
             self.0.usage.begin();
@@ -34,7 +34,7 @@ impl Storage {
         };
         let storage = self.clone();
         async move {
-            stop.run_until_cancelled(storage.count_earlier(until)).await;
+            stop.run_until_cancelled(storage.count_earlier(began)).await;
         }
     }
 
@@ -45,34 +45,60 @@ impl Storage {
         bytes: impl Iterator<Item = (&'a Tenant, i64)>,
         upkeep: impl FnOnce(FreedBytes) -> Upkeep,
     ) -> Result<u64, Error> {
+        self.0.usage.counted().await;
         let mut by_tenant: HashMap<&Tenant, i64> = HashMap::new();
         for (tenant, bytes) in bytes {
             *by_tenant.entry(tenant).or_default() += bytes;
         }
         let mut freed = FreedBytes::with_capacity(by_tenant.len());
-        for (tenant, bytes) in &by_tenant {
+        for (tenant, bytes) in by_tenant {
             if let Some(row) = self.tenant_row(tenant).await? {
-                freed.push((row, *bytes));
+                freed.push((row, tenant.clone(), bytes));
             }
         }
-        let rows = self.keep_up(upkeep(freed)).await?;
-        if rows > 0 {
-            for (tenant, bytes) in by_tenant {
-                self.0.usage.add(tenant, -bytes);
-            }
-        }
-        Ok(rows)
+        self.keep_up(upkeep(freed)).await
     }
 
-    async fn count_earlier(self, until: Sequence) {
+    /// Subtracts what was removed without a commit.
+    pub(in crate::storage) fn freed(&self, upkeep: &Upkeep) {
+        for (_, tenant, bytes) in upkeep.freed() {
+            self.0.usage.add(tenant, -bytes);
+        }
+    }
+
+    /// Takes over a commit of this process that brings nothing for the caches but what it has freed.
+    pub(in crate::storage) fn take_over_link(
+        &self,
+        newest: Newest,
+        freed: &[(TenantRow, Tenant, i64)],
+    ) {
+        let mut applying = self.0.applied.begin();
+        // Else a pulse has read it, and has subtracted that.
+        if applying.is_news(newest.sequence) {
+            for (_, tenant, bytes) in freed {
+                self.0.usage.add_at(newest.sequence, tenant, -bytes);
+            }
+        }
+        applying.finish(newest);
+        drop(applying);
+        self.notify_others();
+    }
+
+    async fn count_earlier(self, began: Sequence) {
+        let until = self.count_now(began).await;
         let mut from = 0;
         while from < until.0 {
             let to = until.0.min(from + POSITIONS);
-            if !self
-                .add_counted(self.0.database.usage(from, to).await)
-                .await
-            {
-                continue;
+            match self.0.database.usage(from, to).await {
+                Ok(counted) => {
+                    for (tenant, bytes) in counted {
+                        self.0.usage.add(&tenant, bytes);
+                    }
+                }
+                Err(error) => {
+                    not_counted(&error).await;
+                    continue;
+                }
             }
             // Positions may be left out, more than could be looked at part by part.
             from = match self.0.database.usage_next(to).await {
@@ -81,42 +107,31 @@ impl Storage {
                 Err(_) => to,
             };
         }
-        while !self
-            .add_counted(self.0.database.usage_of_messages(until).await)
-            .await
-        {}
-        while !self
-            .add_counted(self.0.database.usage_of_records(until).await)
-            .await
-        {}
-        while !self
-            .add_counted(self.0.database.usage_of_topics(until).await)
-            .await
-        {}
-        while !self
-            .add_counted(self.0.database.usage_of_runs(until).await)
-            .await
-        {}
+        self.0.usage.has_counted();
         info!(until = until.0, "what tenants have stored is counted");
     }
 
-    /// Adds what was counted; false after a pause if it was not.
-    async fn add_counted(&self, counted: Result<Vec<(Tenant, i64)>, Error>) -> bool {
-        match counted {
-            Ok(counted) => {
-                for (tenant, bytes) in counted {
-                    self.0.usage.add(&tenant, bytes);
+    /// Counts what may be rewritten or removed; as of which commit.
+    async fn count_now(&self, began: Sequence) -> Sequence {
+        loop {
+            match self.0.database.usage_now().await {
+                Ok((newest, counted)) if newest >= began.0 => {
+                    self.0.usage.counted_as_of(Sequence(newest), &counted);
+                    return Sequence(newest);
                 }
-                true
-            }
-            Err(error) => {
-                warn!(
-                    error = &error as &dyn std::error::Error,
-                    "what tenants have stored could not be counted; trying again"
-                );
-                tokio::time::sleep(PAUSE).await;
-                false
+                // The server that was asked is behind.
+                Ok(_) => tokio::time::sleep(PAUSE).await,
+                Err(error) => not_counted(&error).await,
             }
         }
     }
+}
+
+/// Waits before what could not be counted is counted again.
+async fn not_counted(error: &Error) {
+    warn!(
+        error = error as &dyn std::error::Error,
+        "what tenants have stored could not be counted; trying again"
+    );
+    tokio::time::sleep(PAUSE).await;
 }

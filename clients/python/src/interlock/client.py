@@ -51,6 +51,9 @@ class Client(Operations):
                 the whole stream for one that is too large for it.
             connect_timeout: how long a request waits for a connection, in seconds.
 
+        Raises:
+            InvalidOptions: the target is not `host:port`, or `in_flight` is not at least 1.
+
         """
         self._connection = Connection(
             target,

@@ -14,7 +14,7 @@ import grpc
 from interlock import answers, errors, events, tracing
 from interlock.api.cloudevents_pb2 import CloudEvent
 from interlock.credentials import ClientCredentials
-from interlock.stream import Answer, Stream, failure, lost
+from interlock.stream import Answer, Stream, check_version, failure, lost
 
 Metadata = Mapping[str, str] | Callable[[], Awaitable[Mapping[str, str]]]
 """Metadata sent when a stream is opened, or a function that makes it each time."""
@@ -59,6 +59,37 @@ _CHANNEL_OPTIONS = (
 log = logging.getLogger("interlock")
 
 
+def at_least_one(name: str, value: int) -> None:
+    """Check how many of something there may be.
+
+    Raises:
+        InvalidOptions: there may be none.
+
+    """
+    if value < 1:
+        raise errors.InvalidOptions(f"{name} is {value}; use 1 or more")
+
+
+_RESOLVERS = ("dns:", "ipv4:", "ipv6:", "unix:", "unix-abstract:", "vsock:", "xds:")
+
+
+def _check_target(target: str) -> None:
+    if target.startswith(("http://", "https://")):
+        raise errors.InvalidOptions(
+            f"{target} is a URL; the target is host:port of the gRPC port, such as"
+            " localhost:9090, and TLS is enabled by `credentials`"
+        )
+    # The resolvers of gRPC have names of their own, such as unix:/run/interlock or dns:///host:1.
+    if target.startswith(_RESOLVERS):
+        return
+    host, _, port = target.rpartition(":")
+    has_port = port.isascii() and port.isdigit() and 0 < int(port) < 1 << 16
+    if not host or not has_port or (":" in host and not host.startswith("[")):
+        raise errors.InvalidOptions(
+            f"{target!r} is not host:port of the gRPC port, such as localhost:9090 or [::1]:9090"
+        )
+
+
 class Connection:
     """Opens streams to one server, one after the other."""
 
@@ -80,14 +111,11 @@ class Connection:
         answers no request.
 
         Raises:
-            InvalidOptions: the target is a URL.
+            InvalidOptions: the target is not `host:port`, or `in_flight` is not at least 1.
 
         """
-        if target.startswith(("http://", "https://")):
-            raise errors.InvalidOptions(
-                f"{target} is a URL; the target is host:port of the gRPC port, such as"
-                " localhost:9090, and TLS is enabled by `credentials`"
-            )
+        _check_target(target)
+        at_least_one("in_flight", in_flight)
         self.target = target
         self._metadata = metadata or {}
         self._credentials = credentials
@@ -159,13 +187,15 @@ class Connection:
         )
         call = method(request, metadata=tuple(made.items()))
         try:
+            # One that is refused has ended; the loop says why.
+            check_version(await call.initial_metadata())
             async for event in call:
                 yield event
         except grpc.aio.AioRpcError as error:
             ended = failure(error)
             # Only what is refused at once comes without metadata. Later the token was revoked:
-            # the same request would have the answer begin again, so whoever resumes asks for the
-            # rest, with another token.
+            # the same request would have the answer begin again, so a caller that resumes asks for
+            # the rest, with another token.
             if isinstance(ended, errors.Unauthorized) and await call.initial_metadata():
                 ended = lost(ended) if self._forget(made) else ended
             raise ended from None

@@ -13,6 +13,29 @@ from typing import Any, ClassVar
 
 from interlock.api.codes import CODES
 
+CLIENT_CODES = {
+    "ANSWER_NOT_READ": (
+        "the program did not read a streamed answer for too long while others waited for the"
+        " stream; read it faster, or collect it first"
+    ),
+    "CLIENT_CLOSED": "the client or the member was closed; make another one",
+    "CONNECTION_LOST": (
+        "there is no connection, or it ended before the answer; it is retryable if the request was"
+        " certainly not sent"
+    ),
+    "INVALID_OPTIONS": (
+        "an address, a certificate, metadata or another setting of the client cannot be used;"
+        " correct it"
+    ),
+    "MESSAGE_TOO_LARGE": "the server would not accept a message of this size; send less",
+    "SERVER_NOT_UNDERSTOOD": (
+        "the server is of a version that this client does not understand; use the client of that"
+        " version"
+    ),
+    "UNKNOWN": "the server gave no code; look into its log",
+}
+"""The codes of failures that this client finds itself, and what to do about each."""
+
 _BY_CODE: dict[str, type[InterlockError]] = {}
 
 
@@ -63,9 +86,9 @@ class InterlockError(Exception):
 
     @property
     def remedy(self) -> str:
-        """What the code means and what to do about it; empty for a code that is not a server's."""
+        """What the code means and what to do about it; empty for an unknown code."""
         known = CODES.get(self.code)
-        return known.meaning if known else ""
+        return known.meaning if known else CLIENT_CODES.get(self.code, "")
 
 
 class NotFound(InterlockError, code="NOT_FOUND"):
@@ -187,10 +210,6 @@ class TaskLeaseLost(InterlockError, code="TASK_LEASE_LOST"):
     """Another worker has the task now."""
 
 
-class SearchJobAlreadyTerminal(InterlockError, code="SEARCH_JOB_ALREADY_TERMINAL"):
-    """A snapshot search that is not running cannot be cancelled."""
-
-
 class Conflict(InterlockError, code="CONFLICT"):
     """Another transaction committed first: read again, then write again."""
 
@@ -207,31 +226,31 @@ class IdempotencyConflict(InterlockError, code="IDEMPOTENCY_CONFLICT"):
     """The idempotency key belongs to another request."""
 
 
-class WrongModelState(InterlockError):
+class ModelStateError(InterlockError):
     """The model is not in the state that the request needs."""
 
 
-class ModelNotLocked(WrongModelState, code="MODEL_NOT_LOCKED"):
+class ModelNotLocked(ModelStateError, code="MODEL_NOT_LOCKED"):
     """Entities can be created only for a locked model."""
 
 
-class ModelAlreadyLocked(WrongModelState, code="MODEL_ALREADY_LOCKED"):
+class ModelAlreadyLocked(ModelStateError, code="MODEL_ALREADY_LOCKED"):
     """A locked model can be neither imported again, nor locked, nor deleted."""
 
 
-class ModelAlreadyUnlocked(WrongModelState, code="MODEL_ALREADY_UNLOCKED"):
+class ModelAlreadyUnlocked(ModelStateError, code="MODEL_ALREADY_UNLOCKED"):
     """The model is not locked."""
 
 
-class ModelHasEntities(WrongModelState, code="MODEL_HAS_ENTITIES"):
+class ModelHasEntities(ModelStateError, code="MODEL_HAS_ENTITIES"):
     """A model that has entities can be neither unlocked nor deleted."""
 
 
-class ValidationError(InterlockError, code="VALIDATION_FAILED"):
+class InvalidRequest(InterlockError, code="VALIDATION_FAILED"):
     """The request itself is wrong; a retry does not help."""
 
 
-class BadRequest(ValidationError, code="BAD_REQUEST"):
+class BadRequest(InvalidRequest, code="BAD_REQUEST"):
     """The request cannot be read, or the document does not match the model."""
 
 
@@ -247,39 +266,39 @@ class SignalNotAwaited(BadRequest, code="SIGNAL_NOT_AWAITED"):
     """The saga does not wait for this signal."""
 
 
-class IncompatibleType(ValidationError, code="INCOMPATIBLE_TYPE"):
+class IncompatibleType(InvalidRequest, code="INCOMPATIBLE_TYPE"):
     """A value has none of the types of its field."""
 
 
-class PolymorphicSlot(ValidationError, code="POLYMORPHIC_SLOT"):
+class PolymorphicSlot(InvalidRequest, code="POLYMORPHIC_SLOT"):
     """An object, a list or a plain value stands where the model has another of these."""
 
 
-class InvalidChangeLevel(ValidationError, code="INVALID_CHANGE_LEVEL"):
+class InvalidChangeLevel(InvalidRequest, code="INVALID_CHANGE_LEVEL"):
     """The change level is unknown."""
 
 
-class InvalidCondition(ValidationError, code="INVALID_CONDITION"):
+class InvalidCondition(InvalidRequest, code="INVALID_CONDITION"):
     """A condition is invalid."""
 
 
-class ConditionTypeMismatch(ValidationError, code="CONDITION_TYPE_MISMATCH"):
+class ConditionTypeMismatch(InvalidRequest, code="CONDITION_TYPE_MISMATCH"):
     """An operand of a condition is not a value of its field's types."""
 
 
-class InvalidFieldPath(ValidationError, code="INVALID_FIELD_PATH"):
+class InvalidFieldPath(InvalidRequest, code="INVALID_FIELD_PATH"):
     """A condition or an order names a field that the model does not have."""
 
 
-class InvalidUniqueKey(ValidationError, code="INVALID_UNIQUE_KEY"):
+class InvalidUniqueKey(InvalidRequest, code="INVALID_UNIQUE_KEY"):
     """A document gives some fields of a unique key and not all of them."""
 
 
-class InvalidUniqueKeyDefinition(ValidationError, code="INVALID_UNIQUE_KEY_DEFINITION"):
+class InvalidUniqueKeyDefinition(InvalidRequest, code="INVALID_UNIQUE_KEY_DEFINITION"):
     """A field of a unique key is not a scalar of the model, or would no longer be one."""
 
 
-class InvalidQuery(ValidationError, code="MALFORMED_REQUEST"):
+class InvalidQuery(InvalidRequest, code="MALFORMED_REQUEST"):
     """A query for groups is invalid, or has too many groups."""
 
 
@@ -296,15 +315,19 @@ for _code in (
     _BY_CODE[_code] = InvalidQuery
 
 
-class SearchResultLimit(ValidationError, code="SEARCH_RESULT_LIMIT"):
+class SearchResultLimit(InvalidRequest, code="SEARCH_RESULT_LIMIT"):
     """More entities match than a search without a limit answers."""
 
 
-class UnknownEventType(ValidationError, code="UNKNOWN_EVENT_TYPE"):
+class SearchJobAlreadyTerminal(InvalidRequest, code="SEARCH_JOB_ALREADY_TERMINAL"):
+    """A snapshot search that is not running cannot be cancelled."""
+
+
+class UnknownEventType(InvalidRequest, code="UNKNOWN_EVENT_TYPE"):
     """The server does not know the type of the request."""
 
 
-class MessageTooLarge(ValidationError, code="MESSAGE_TOO_LARGE"):
+class MessageTooLarge(InvalidRequest, code="MESSAGE_TOO_LARGE"):
     """The request is larger than a server accepts; it was not sent."""
 
 
@@ -340,7 +363,11 @@ class TransactionExpired(InterlockError, code="TRANSACTION_EXPIRED"):
     """A callback came after its transaction's token had expired."""
 
 
-class Unauthorized(InterlockError, code="UNAUTHORIZED"):
+class AccessError(InterlockError):
+    """The caller is not authenticated, or not allowed to do this."""
+
+
+class Unauthorized(AccessError, code="UNAUTHORIZED"):
     """The caller is not authenticated."""
 
 
@@ -348,11 +375,11 @@ class TrustedKeyTaken(InterlockError, code="KEY_OWNED_BY_DIFFERENT_TENANT"):
     """Another tenant trusts a key of this name."""
 
 
-class TooManyTrustedKeys(InterlockError, code="TRUSTED_KEY_CAP_REACHED"):
+class TooManyTrustedKeys(InvalidRequest, code="TRUSTED_KEY_CAP_REACHED"):
     """The tenant has reached the limit of trusted keys."""
 
 
-class UnsupportedKeyType(ValidationError, code="UNSUPPORTED_KEY_TYPE"):
+class UnsupportedKeyType(InvalidRequest, code="UNSUPPORTED_KEY_TYPE"):
     """A trusted key is an RSA key."""
 
 
@@ -364,11 +391,11 @@ class OidcProviderInactive(InterlockError, code="OIDC_PROVIDER_INACTIVE"):
     """A provider that is invalidated cannot be changed: reactivate it first."""
 
 
-class OidcProviderBlocked(ValidationError, code="OIDC_SSRF_BLOCKED"):
+class OidcProviderBlocked(InvalidRequest, code="OIDC_SSRF_BLOCKED"):
     """The provider is not on the public internet."""
 
 
-class OidcInvalidTenant(InterlockError, code="OIDC_INVALID_TENANT"):
+class OidcInvalidTenant(InvalidRequest, code="OIDC_INVALID_TENANT"):
     """Only tenants whose ids are UUIDs have providers."""
 
 
@@ -376,7 +403,7 @@ class FeatureDisabled(InterlockError, code="FEATURE_DISABLED"):
     """The settings of the server have turned this off."""
 
 
-class Forbidden(InterlockError, code="FORBIDDEN"):
+class Forbidden(AccessError, code="FORBIDDEN"):
     """The caller may not do this."""
 
 
@@ -384,18 +411,22 @@ class NotSupported(InterlockError, code="NOT_IMPLEMENTED"):
     """The server knows the request but cannot do it yet."""
 
 
-class TooManyRequests(InterlockError, code="TOO_MANY_REQUESTS"):
+class LimitError(InterlockError):
+    """There is too much of something; `properties["retryAfterMs"]` says how long to wait."""
+
+
+class TooManyRequests(LimitError, code="TOO_MANY_REQUESTS"):
     """Too many requests are in flight; `properties["retryAfterMs"]` says how long to wait."""
 
 
-class TenantLimitExceeded(InterlockError, code="TENANT_LIMIT_EXCEEDED"):
+class TenantLimitExceeded(LimitError, code="TENANT_LIMIT_EXCEEDED"):
     """The tenant has reached one of its limits.
 
     `properties["limit"]` names it, and `properties["retryAfterMs"]` says how long to wait.
     """
 
 
-class RequestCancelled(InterlockError, code="CANCELLED"):
+class Cancelled(InterlockError, code="CANCELLED"):
     """The request was cancelled before it was done."""
 
 
@@ -458,5 +489,18 @@ def with_code(
     warnings: Iterable[str] = (),
 ) -> InterlockError:
     """Make the exception of a code."""
-    kind = _BY_CODE.get(code, InterlockError)
+    kind = _BY_CODE.get(code) or _without_its_own(code)
     return kind(message, code=code, retryable=retryable, properties=properties, warnings=warnings)
+
+
+def _without_its_own(code: str) -> type[InterlockError]:
+    """Return the class of a code that has none of its own."""
+    known = CODES.get(code)
+    if known and known.status in _INVALID:
+        return InvalidRequest
+    # Codes of newer servers, too.
+    return NotFound if code.endswith("_NOT_FOUND") else InterlockError
+
+
+_INVALID = (400, 413, 415, 422, 428)
+"""The statuses of requests that are wrong themselves."""

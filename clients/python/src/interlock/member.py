@@ -30,6 +30,7 @@ from interlock.connection import (
     MESSAGE_BYTES_MAX,
     Connection,
     Metadata,
+    at_least_one,
 )
 from interlock.operations import Operations
 from interlock.records import Entity
@@ -47,7 +48,7 @@ Criterion = TypeVar("Criterion", bound=Callable[[Entity, Context], Awaitable[boo
 DetachedCriterion = TypeVar("DetachedCriterion", bound=Callable[[Context], Awaitable[bool | No]])
 Scheduler = TypeVar("Scheduler", bound=Callable[[Entity, Context], Awaitable[Schedule]])
 DetachedScheduler = TypeVar("DetachedScheduler", bound=Callable[[Context], Awaitable[Schedule]])
-ActionResult = Mapping[str, Any] | Outcome | Pending | None
+ActionResult = Outcome | Pending | Any
 Action = TypeVar("Action", bound=Callable[[Any, TaskContext], Awaitable[ActionResult]])
 
 _Attached = TypeVar("_Attached", bound=Callable[[Entity, Context], Awaitable[Any]])
@@ -63,6 +64,8 @@ DRAIN_TIMEOUT = 2.0
 """How long a member that stops waits for the server to know that, in seconds."""
 
 _STOPPING = Retryable("the member is stopping", code="MEMBER_STOPPING")
+
+_CANCELLED = Rejected("the call was cancelled; it may have been done", code="CANCELLED")
 
 log = logging.getLogger("interlock")
 
@@ -113,7 +116,11 @@ class Member:
             message_bytes_max: as for `Client`.
             connect_timeout: as for `Client`.
 
+        Raises:
+            InvalidOptions: as `Client`, or `concurrency` is not at least 1.
+
         """
+        at_least_one("concurrency", concurrency)
         self._tags = list(tags)
         self._namespace = namespace
         self._labels = dict(labels or {})
@@ -123,6 +130,7 @@ class Member:
         self._task_places = asyncio.Semaphore(concurrency)
         self._handlers: dict[tuple[Kind, str], Callable[[Any], Awaitable[Any]]] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._cancelled: set[str] = set()
         self._working: dict[asyncio.Task[None], Stream] = {}
         self._transactions: Counter[str] = Counter()
         self._greeting: asyncio.Future[CloudEvent] | None = None
@@ -188,7 +196,8 @@ class Member:
     def action(self, name: str) -> Callable[[Action], Action]:
         """Register the function that executes the action of that name for step workflows.
 
-        It is given the input of the step, and returns the output as a mapping (None is `{}`), an
+        It is given the input of the step, and returns the output, as anything that has a form in
+        JSON and commonly a mapping (None is `{}`), an
         `Outcome` with a name of its own, or `Pending`. Whatever it raises is the outcome
         `failure`; see `Rejected` and `Retryable`. Register actions before the member joins: the
         server receives their names then.
@@ -250,6 +259,8 @@ class Member:
 
     async def run(self) -> None:
         """Serve until `stop` is called, or the process receives SIGTERM or SIGINT.
+
+        Signals are received by the main thread only, and not on Windows.
 
         Running calculations are finished first. While the server cannot be reached this continues
         trying.
@@ -412,15 +423,26 @@ class Member:
         self._tasks[call.id] = task
         self._working[task] = stream
         task.add_done_callback(self._working.pop)
-        task.add_done_callback(lambda _task: self._tasks.pop(call.id, None))
+        task.add_done_callback(lambda task: self._task_ended(stream, call, task))
+
+    def _task_ended(self, stream: Stream, call: TaskCall, task: asyncio.Task[None]) -> None:
+        self._tasks.pop(call.id, None)
+        is_cancelled = call.id in self._cancelled
+        self._cancelled.discard(call.id)
+        if is_cancelled and task.cancelled() and call.is_connector_call:
+            stream.send(call.failed(_CANCELLED))
 
     async def _work_on_task(self, stream: Stream, call: TaskCall) -> None:
         async with self._task_places:
             stream.send(await self._calculate(stream, call))
 
     def _cancel_task(self, payload: Mapping[str, Any]) -> None:
-        """Give up a task that the server has given up; it expects no answer."""
+        """Give up a task that the server has given up.
+
+        It expects an answer to a call of a saga only, which it repeats and undoes then.
+        """
         if (task := self._tasks.get(payload["requestId"])) is not None:
+            self._cancelled.add(payload["requestId"])
             about = {"task_id": payload["taskId"], "reason": payload.get("reason", "")}
             log.info("task %(task_id)s was cancelled: %(reason)s", about, extra=about)
             task.cancel()

@@ -50,6 +50,22 @@ class Lane:
         self.token = token
 
 
+def check_version(metadata: Any) -> None:
+    """Refuse a server of a version that this client does not understand.
+
+    One that does not say its version is accepted.
+
+    Raises:
+        ServerNotUnderstood: it is of such a version.
+
+    """
+    version = metadata.get("interlock-version") if metadata else None
+    if version and not is_understood(version):
+        raise errors.ServerNotUnderstood(
+            f"the server is of version {version}; this client understands {understood(VERSION)}"
+        )
+
+
 class Stream:
     """An open stream; `serve` has to run for anything to happen on it."""
 
@@ -107,18 +123,11 @@ class Stream:
     async def check_version(self) -> None:
         """Refuse a server of a version that this client does not understand.
 
-        One that does not say its version is accepted.
-
         Raises:
             ServerNotUnderstood: it is of such a version.
 
         """
-        metadata: Any = await self._call.initial_metadata()
-        version = metadata.get("interlock-version") if metadata else None
-        if version and not is_understood(version):
-            raise errors.ServerNotUnderstood(
-                f"the server is of version {version}; this client understands {understood(VERSION)}"
-            )
+        check_version(await self._call.initial_metadata())
 
     async def ended(self) -> None:
         """Wait until the stream has ended."""

@@ -27,7 +27,8 @@ class Outcome:
     """The result of an action whose outcome is not `success`; the step's `transitions` name it."""
 
     name: str
-    output: Mapping[str, Any] = field(default_factory=dict)
+    output: Any = field(default_factory=dict)
+    """Any value that has a form in JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class Pending:
     from anywhere. What was written in its transaction is committed.
     """
 
-    output: Mapping[str, Any] = field(default_factory=dict)
+    output: Any = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +100,8 @@ class TaskCall:
     context: TaskContext
     trace: Mapping[str, str]
     """The trace of the caller."""
+    is_connector_call: bool = False
+    """Whether a saga calls a connector: how that has ended matters also if it was cancelled."""
 
     @staticmethod
     def is_asked_by(event: CloudEvent) -> bool:
@@ -137,13 +140,16 @@ class TaskCall:
             outside=Operations(Transaction(stream, None)),
         )
         trace = tracing.trace_of(event)
-        return cls(Kind.ACTION, payload["requestId"], payload["input"], context, trace)
+        is_connector_call = payload.get("kind") == "connector"
+        return cls(
+            Kind.ACTION, payload["requestId"], payload["input"], context, trace, is_connector_call
+        )
 
     def done(self, result: Any) -> CloudEvent:
         """Answer with the result.
 
         Raises:
-            TypeError: that is none of what an action returns.
+            TypeError: it has no form in JSON.
             ValueError: a number in it is infinite or not a number.
 
         """
@@ -161,23 +167,14 @@ class TaskCall:
 
 
 def outcome(result: Any) -> dict[str, Any]:
-    """Return the members of an answer that contain the result of an action.
-
-    Raises:
-        TypeError: that is none of what an action returns.
-
-    """
+    """Return the members of an answer that contain the result of an action."""
+    name, output = "success", result
     match result:
-        case None:
-            return {"outcome": "success", "output": {}}
         case Outcome():
-            return {"outcome": result.name, "output": result.output}
+            name, output = result.name, result.output
         case Pending():
-            return {"outcome": "pending", "output": result.output}
-        case Mapping():
-            return {"outcome": "success", "output": result}
-    what = type(result).__name__
-    raise TypeError(f"an action returns a mapping, an Outcome, a Pending or None, not a {what}")
+            name, output = "pending", result.output
+    return {"outcome": name, "output": {} if output is None else output}
 
 
 def failure(error: BaseException) -> dict[str, Any]:

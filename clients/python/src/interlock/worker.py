@@ -15,7 +15,7 @@ import grpc
 
 from interlock import answers, errors
 from interlock.client import Client
-from interlock.connection import CONNECT_TIMEOUT, Metadata
+from interlock.connection import CONNECT_TIMEOUT, Metadata, at_least_one
 from interlock.run_records import Task
 from interlock.runs import Runs
 from interlock.signals import stopped_by_signals
@@ -39,7 +39,7 @@ REPORT_FOR = 60.0
 _NOT_REFUSED = (
     errors.ConnectionLost,
     errors.OutcomeUnknown,
-    errors.RequestCancelled,
+    errors.Cancelled,
     errors.RunFinished,
     errors.ServerError,
     errors.TaskLeaseLost,
@@ -95,7 +95,11 @@ class Worker:
             credentials: as for `Client`.
             connect_timeout: as for `Client`.
 
+        Raises:
+            InvalidOptions: as `Client`, or `concurrency` is not at least 1.
+
         """
+        at_least_one("concurrency", concurrency)
         self.worker_id = worker_id or f"worker-{uuid.uuid4()}"
         self.client = Client(
             target, metadata=metadata, credentials=credentials, connect_timeout=connect_timeout

@@ -112,7 +112,7 @@ const OWN: &[(&str, bool, &str)] = &[
     (
         "INVALID_OPTIONS",
         false,
-        "an address, a certificate or metadata cannot be used; correct it",
+        "an address, a certificate, metadata or another setting of the client cannot be used; correct it",
     ),
     (
         "MESSAGE_TOO_LARGE",

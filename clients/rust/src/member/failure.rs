@@ -87,6 +87,11 @@ impl Failure {
         }
     }
 
+    /// Answers a call of a saga that the server has cancelled.
+    pub(super) fn cancelled() -> Self {
+        reject("the call was cancelled; it may have been done").code("CANCELLED")
+    }
+
     pub(super) fn is_stopping(&self) -> bool {
         self.is_stopping
     }

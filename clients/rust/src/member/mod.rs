@@ -151,9 +151,11 @@ impl Member {
 
     /// How many calls are executed at once, and how many tasks besides: 64, if it is not set;
     /// further ones wait. A call that a running one causes in its own transaction is not counted,
-    /// because that one waits for it.
+    /// because that one waits for it. With 0, the member is refused with `INVALID_OPTIONS`.
     pub fn concurrency(mut self, calls: usize) -> Self {
-        self.settings.concurrency = calls.max(1);
+        self.settings.concurrency = calls;
+        self.options
+            .check(calls > 0, "concurrency is 0; use 1 or more");
         self
     }
 
@@ -237,7 +239,7 @@ impl Member {
     }
 
     /// Registers the action of that name, which does the work of a step of a step workflow. It
-    /// returns the output, whatever becomes a JSON object, or an [`Outcome`]. A failure is the
+    /// returns the output, whatever has a form in JSON, or an [`Outcome`]. A failure is the
     /// outcome `failure`.
     pub fn action<F, R, T>(mut self, name: impl Into<String>, action: F) -> Self
     where

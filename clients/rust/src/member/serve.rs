@@ -233,10 +233,21 @@ impl Serving {
         let serving = async move {
             let _running = running;
             let _known = KnownTask(Arc::clone(&me), request_id);
+            // The server repeats and undoes a call of a saga; it expects no other answer.
+            let pending = task.is_connector_call.then(|| task::Pending::of(&task));
             tokio::select! {
-                // What the server has given up is not begun; it expects no answer.
+                // What the server has given up is not begun.
                 biased;
-                () = cancelled.cancelled() => tracing::info!("a task was given up"),
+                () = cancelled.cancelled() => {
+                    tracing::info!("a task was given up");
+                    if let Some(pending) = pending {
+                        let forget_warnings = || pending.forget_warnings();
+                        let done = Err(Failure::cancelled());
+                        finish(&on, kind::TASK_RESPONSE, done, forget_warnings, |done| {
+                            pending.response(done)
+                        });
+                    }
+                }
                 () = me.serve_task(&on, task) => {}
             }
         };

@@ -13,8 +13,8 @@ use super::{
 use crate::{
     Client, Code, Entities, Error, Json, Request, Result,
     api::{
-        TaskCalculationRequest, TaskCalculationRequestDefinition, TaskTouchRequest,
-        TaskTouchResponse,
+        TaskCalculationRequest, TaskCalculationRequestDefinition, TaskCalculationRequestKind,
+        TaskTouchRequest, TaskTouchResponse,
     },
     generated::cloudevents::CloudEvent,
     stream::Stream,
@@ -54,6 +54,8 @@ pub struct Task {
     cancelled: CancellationToken,
     pub(super) warnings: Warnings,
     pub(super) request_id: String,
+    /// Whether a saga calls a connector: how that has ended matters also if it was cancelled.
+    pub(super) is_connector_call: bool,
 }
 
 impl Task {
@@ -120,11 +122,12 @@ impl Task {
             cancelled: on.ended().child_token(),
             warnings: Warnings::default(),
             request_id: read.request_id,
+            is_connector_call: read.kind == TaskCalculationRequestKind::Connector,
         })
     }
 }
 
-/// The result of an action. Whatever becomes a JSON object, or null, is the output of a success.
+/// The result of an action. Whatever has a form in JSON is the output of a success; null is `{}`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     name: String,
@@ -155,8 +158,8 @@ impl Outcome {
     }
 }
 
-/// What an action may return: an [`Outcome`], or an output, which is whatever becomes a JSON object
-/// or null.
+/// What an action may return: an [`Outcome`], or an output, which is whatever has a form in JSON,
+/// commonly an object.
 pub trait IntoOutcome {
     /// Makes the outcome. The error has the code `INVALID_JSON`.
     fn into_outcome(self) -> Result<Outcome>;

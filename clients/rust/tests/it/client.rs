@@ -208,7 +208,7 @@ async fn a_message_that_is_too_large_is_not_sent() {
     };
     let error = create(17 << 20).await.expect_err("too large");
     assert_eq!(*error.code(), Code::MessageTooLarge);
-    assert_eq!(error.kind(), ErrorKind::Invalid);
+    assert_eq!(error.kind(), ErrorKind::InvalidRequest);
     let written = create(1 << 20).await.expect("a parcel");
     let entity = client
         .entities()
@@ -262,6 +262,13 @@ async fn a_url_is_no_target() {
         let error = joined.expect_err("it is not valid");
         assert_eq!(*error.code(), Code::InvalidOptions, "{error}");
     }
+}
+
+#[tokio::test]
+async fn a_member_without_places_is_refused() {
+    let joined = Member::new("localhost:9090").concurrency(0).join().await;
+    let error = joined.expect_err("it is not valid");
+    assert_eq!(*error.code(), Code::InvalidOptions, "{error}");
 }
 
 #[tokio::test]

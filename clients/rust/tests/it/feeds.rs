@@ -251,7 +251,7 @@ async fn a_feed_ends_with_a_refusal_and_with_its_client() {
         .await
         .expect("a failure")
         .expect_err("a failure");
-    assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+    assert_eq!(error.kind(), ErrorKind::InvalidRequest, "{error}");
     assert!(refused.next().await.is_none());
     let mut feed = client.entities().follow(Changes::new());
     let silent = timeout(Duration::from_millis(50), feed.next()).await;

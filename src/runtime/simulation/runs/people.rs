@@ -472,8 +472,9 @@ impl Person {
         let actions = ACTIONS.map(ToOwned::to_owned);
         loop {
             let asked = channels.ask(&tenant(), NAMESPACE, "w1", &actions, 2);
-            let taken = asked.expect("asks").tasks(Duration::from_millis(500)).await;
-            for leased in taken {
+            let mut asked = asked.expect("asks");
+            asked.tasks(Duration::from_millis(500)).await;
+            for leased in asked.received() {
                 let number = self.delivered(&leased.spec).await;
                 self.stage.world.boundary("a worker has a task").await;
                 let is_rough = self.stage.world.ledger().rough;

@@ -184,6 +184,22 @@ fn what_is_committed_while_a_page_is_read_comes_once() {
 }
 
 #[test]
+fn tasks_of_other_processes_are_forgotten_once_they_are_done() {
+    let mut desk = Desk::with([]);
+    // A page brings what others have committed, and what this process is about to announce.
+    desk.agenda.has_read(A, vec![(7, 1), (7, 2), (7, 5)], false);
+    desk.agenda.has_read(B, vec![(7, 3)], false);
+    assert_eq!(desk.all_due(), [(1, 1), (2, 3), (1, 2), (1, 5)]);
+    desk.agenda.settle(TaskKey(5));
+    let lines: Vec<_> = desk.agenda.lock().lines.keys().copied().collect();
+    assert_eq!(lines, [A], "one of it is not announced");
+    desk.commit(A, 7, 5);
+    assert_eq!(desk.all_due(), [], "it comes once");
+    desk.agenda.settle(TaskKey(6));
+    assert!(desk.agenda.lock().lines.is_empty());
+}
+
+#[test]
 fn what_is_postponed_past_the_known_part_is_not_lost() {
     let page = i64::try_from(SIZES.page).expect("small");
     let desk = Desk::with((1..=page + 5).map(|key| (A, key, key)));

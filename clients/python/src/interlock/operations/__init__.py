@@ -60,7 +60,7 @@ class Operations(Models, Entities, Searching, Feeds, History, Messages, Access, 
     Besides the exceptions it documents, every method may raise
 
     * `ConnectionLost` when there is no connection or when it ends before the answer,
-    * `ValidationError` when the request is invalid,
+    * `InvalidRequest` when the request is invalid,
     * `Forbidden`, `TooManyRequests`, `TenantLimitExceeded`, `StorageUnavailable` or `ServerError`,
     * in a compute member's callback `TransactionNotFound` or `TransactionExpired`.
 

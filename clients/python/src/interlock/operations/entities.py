@@ -168,7 +168,7 @@ class Entities(Requests):
 
         Raises:
             Conflict: `if_match` names another version than the newest one.
-            ValidationError: the patch cannot be applied, or breaks the model.
+            InvalidRequest: the patch cannot be applied, or breaks the model.
             InterlockError: as `update`.
 
         """

@@ -172,7 +172,7 @@ class Models(Requests):
 
         Raises:
             ModelNotFound: there is no such model.
-            ValidationError: a workflow violates a rule; the message names the rule and the place.
+            InvalidRequest: a workflow violates a rule; the message names the rule and the place.
 
         """
         answer = await self.api.entity_workflow_import(

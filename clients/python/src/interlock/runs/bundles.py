@@ -39,7 +39,7 @@ class Bundles(Part):
         nothing.
 
         Raises:
-            ValidationError: the files have errors; all findings are in
+            InvalidRequest: the files have errors; all findings are in
                 `properties["findings"]`.
 
         """

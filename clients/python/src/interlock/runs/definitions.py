@@ -34,7 +34,7 @@ class Definitions(Part):
         """Create a version of a workflow, or replace it; live runs keep theirs.
 
         Raises:
-            ValidationError: the document has errors; all findings are in
+            InvalidRequest: the document has errors; all findings are in
                 `properties["findings"]`.
 
         """

@@ -1,5 +1,7 @@
 package interlock.client;
 
+import java.util.Map;
+
 /** The codes of failures that the client finds itself. */
 public final class ClientCodes {
 
@@ -32,6 +34,21 @@ public final class ClientCodes {
 
     /** An answer that this client cannot read. */
     public static final String INVALID_ANSWER = "INVALID_ANSWER";
+
+    /** What to do about each. */
+    static final Map<String, String> REMEDIES = Map.of(
+            CONNECTION_LOST, "there is no connection, or it ended before the answer; it is retryable if the request was"
+                    + " certainly not sent",
+            CLIENT_CLOSED, "the client or the member was closed; make another one",
+            MESSAGE_TOO_LARGE, "the server would not accept a message of this size; send less",
+            ANSWER_NOT_READ, "the program did not read a streamed answer for too long while others waited for the stream;"
+                    + " read it faster, or collect it first",
+            INVALID_OPTIONS, "an address, a certificate, metadata or another setting of the client cannot be used;"
+                    + " correct it",
+            NOT_SUPPORTED, "a request cannot be made this way; use a client",
+            SERVER_NOT_UNDERSTOOD, "the server is of a version that this client does not understand; use the client of"
+                    + " that version",
+            INVALID_ANSWER, "the answer cannot be read; check that the address is that of the gRPC port of a server");
 
     private ClientCodes() {}
 }

@@ -456,7 +456,7 @@ final class Connection {
                     throw e;
                 }
                 if (wasAccepted) {
-                    // The token was revoked meanwhile. The same request would have the answer begin again: whoever
+                    // The token was revoked meanwhile. The same request would have the answer begin again: a caller that
                     // resumes asks for the rest, with another token.
                     throw Failure.asLost(e);
                 }

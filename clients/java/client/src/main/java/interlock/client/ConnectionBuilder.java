@@ -104,7 +104,7 @@ public abstract class ConnectionBuilder<B extends ConnectionBuilder<B>> {
 
     static int positive(int value, String name) {
         if (value < 1) {
-            throw new IllegalArgumentException(name + " has to be at least 1, not " + value);
+            throw new Failure(ClientCodes.INVALID_OPTIONS, name + " is " + value + "; use 1 or more", false).exception();
         }
         return value;
     }

@@ -192,6 +192,7 @@ final class Desk {
     private boolean execute(Work work) {
         if (!work.begin()) {
             about(LOG.atDebug(), work).log("a call was not begun: it was given up");
+            answerCancelled(work, null, new CancelledCallException());
             return true;
         }
         enter(work);
@@ -236,7 +237,9 @@ final class Desk {
 
     private void end(Work work, @Nullable Object result, @Nullable Throwable failure) {
         try {
-            if (!work.context.isCancelled()) { // then the server expects no answer
+            if (work.context.isCancelled()) {
+                answerCancelled(work, result, failure);
+            } else {
                 answer(work, result, failure);
             }
         } catch (RuntimeException | Error e) {
@@ -272,6 +275,16 @@ final class Desk {
             about(LOG.atError(), work).setCause(failed).log("a handler failed");
         } catch (RuntimeException | Error e) {
             about(LOG.atError(), work).addKeyValue("error", Work.textOf(failed)).log("a handler failed");
+        }
+    }
+
+    /**
+     * Answers a call of a saga that was cancelled, when its handler has ended: the server undoes it if it was done,
+     * and repeats it if that is not known. It expects no answer to anything else.
+     */
+    private static void answerCancelled(Work work, @Nullable Object result, @Nullable Throwable failure) {
+        if (work.isConnectorCall && work.isCancelled) {
+            answer(work, result, failure == null ? null : new CancelledCallException());
         }
     }
 
@@ -338,6 +351,7 @@ final class Desk {
             work = working.get(requestId);
         }
         if (work != null) {
+            work.isCancelled = true;
             about(LOG.atInfo(), work).addKeyValue("reason", reason).log("the server cancelled a task");
             giveUpAndFree(work);
         }
@@ -380,8 +394,10 @@ final class Desk {
     private void giveUp(List<Work> all) {
         for (Work work : all) {
             work.giveUp();
+            boolean isWaiting;
             synchronized (this) {
-                if (places.remove(work) || taskPlaces.remove(work)) {
+                isWaiting = places.remove(work) || taskPlaces.remove(work);
+                if (isWaiting) {
                     work.isFinished = true;
                     working.remove(work.requestId);
                     tasks -= work.kind == Kind.ACTION ? 1 : 0;
@@ -389,6 +405,9 @@ final class Desk {
                         notifyAll();
                     }
                 }
+            }
+            if (isWaiting) {
+                answerCancelled(work, null, new CancelledCallException());
             }
         }
     }

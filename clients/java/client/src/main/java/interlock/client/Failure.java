@@ -27,7 +27,8 @@ record Failure(
             case "MODEL_NOT_LOCKED", "MODEL_ALREADY_LOCKED", "MODEL_ALREADY_UNLOCKED", "MODEL_HAS_ENTITIES" ->
                 new ModelStateException(this);
             case "WORKFLOW_FAILED" -> new WorkflowFailedException(this);
-            case "NO_COMPUTE_MEMBER_FOR_TAG", "COMPUTE_MEMBER_DISCONNECTED", "DISPATCH_TIMEOUT" ->
+            case "NO_COMPUTE_MEMBER_FOR_TAG", "COMPUTE_MEMBER_DISCONNECTED", "DISPATCH_TIMEOUT",
+                    "DISPATCH_FORWARD_FAILED" ->
                 new ComputeUnavailableException(this);
             case "UNAUTHORIZED", "FORBIDDEN" -> new AccessException(this);
             case "CANCELLED" -> new CancelledException(this);
@@ -35,11 +36,17 @@ record Failure(
             case ClientCodes.CONNECTION_LOST -> new ConnectionLostException(this);
             case ClientCodes.CLIENT_CLOSED -> new ClientClosedException(this);
             case ClientCodes.MESSAGE_TOO_LARGE -> new InvalidRequestException(this);
-            default -> switch (ErrorCodes.status(code)) {
-                case 400 -> new InvalidRequestException(this);
-                case 404 -> new NotFoundException(this);
-                default -> new InterlockException(this);
-            };
+            // Its status is that of what does not exist.
+            case "FEATURE_DISABLED" -> new InterlockException(this);
+            default -> byStatus();
+        };
+    }
+
+    private InterlockException byStatus() {
+        return switch (ErrorCodes.status(code)) {
+            case 400, 413, 415, 422, 428 -> new InvalidRequestException(this);
+            // Codes of newer servers, too.
+            default -> code.endsWith("NOT_FOUND") ? new NotFoundException(this) : new InterlockException(this);
         };
     }
 

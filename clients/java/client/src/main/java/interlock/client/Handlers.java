@@ -49,7 +49,7 @@ public final class Handlers {
     public interface Action {
 
         /**
-         * Returns the output, which is whatever Jackson writes as an object, null for an empty one, an
+         * Returns the output, which is whatever Jackson writes, commonly an object, null for an empty one, an
          * {@link Outcome} with a name of its own, or {@link Pending}. It may also return a
          * {@link java.util.concurrent.CompletionStage} of one of these. Throwing is the outcome
          * {@code failure}.

@@ -55,7 +55,8 @@ public class InterlockException extends RuntimeException {
 
     /** What the code means and what to do about it; null for an unknown one. */
     public @Nullable String remedy() {
-        String meaning = ErrorCodes.meaning(code);
+        String own = ClientCodes.REMEDIES.get(code);
+        String meaning = own == null ? ErrorCodes.meaning(code) : own;
         return meaning.isEmpty() ? null : meaning;
     }
 }

@@ -21,6 +21,8 @@ final class Listening extends ClientCall.Listener<CloudEvent> implements EventSo
     /** The server has not refused the call at once. */
     private volatile boolean isAccepted;
     private volatile boolean isClosed;
+    /** Why the server is refused, which is known before anything has arrived. */
+    private volatile @Nullable InterlockException refused;
     private @Nullable Arrived last;
 
     Listening(ClientCall<CloudEvent, CloudEvent> call) {
@@ -41,6 +43,13 @@ final class Listening extends ClientCall.Listener<CloudEvent> implements EventSo
     @Override
     public void onHeaders(Metadata headers) {
         isAccepted = true;
+        try {
+            Version.check(headers);
+        } catch (InterlockException e) {
+            refused = e;
+            arrived.add(new Arrived(null, Status.OK));
+            call.cancel("the version of the server is another one", null);
+        }
     }
 
     @Override
@@ -62,6 +71,9 @@ final class Listening extends ClientCall.Listener<CloudEvent> implements EventSo
                 return one.event;
             }
             last = one;
+        }
+        if (refused != null) {
+            throw refused;
         }
         if (isClosed || last.end == null || last.end.isOk()) {
             return null;

@@ -5,7 +5,7 @@ import java.util.Map;
 /**
  * The result of an action whose outcome is not {@code success}; the transitions of the step name it.
  *
- * @param output what Jackson writes as an object
+ * @param output what Jackson writes, commonly an object
  */
 public record Outcome(String name, Object output) {
 

@@ -7,7 +7,7 @@ import java.util.Map;
  * reported, by {@code taskComplete} or {@code taskFail}. What was written in its transaction is
  * committed.
  *
- * @param output what Jackson writes as an object
+ * @param output what Jackson writes, commonly an object
  */
 public record Pending(Object output) {
 

@@ -14,10 +14,16 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /** What the builders of clients and members have set. */
 final class Settings {
+
+    /** The resolvers of gRPC have names of their own, such as {@code unix:/run/interlock}. */
+    private static final Pattern RESOLVER = Pattern.compile("(?:dns|unix|xds):");
+    private static final Pattern HOST_AND_PORT = Pattern.compile("(?:\\[[^\\]]+\\]|[^:]+):(\\d{1,5})");
 
     final String target;
     int inFlight = ConnectionBuilder.DEFAULT_IN_FLIGHT;
@@ -50,7 +56,23 @@ final class Settings {
                     target + " is a URL; the target is host:port of the gRPC port, such as localhost:9090, and TLS is"
                             + " enabled by tls()", false).exception();
         }
+        if (!isUsable(target)) {
+            throw new Failure(ClientCodes.INVALID_OPTIONS, '"' + target + "\" is not host:port of the gRPC port, such as"
+                    + " localhost:9090 or [::1]:9090", false).exception();
+        }
         this.target = target;
+    }
+
+    private static boolean isUsable(String target) {
+        if (RESOLVER.matcher(target).lookingAt()) {
+            return true;
+        }
+        Matcher parts = HOST_AND_PORT.matcher(target);
+        if (!parts.matches()) {
+            return false;
+        }
+        int port = Integer.parseInt(parts.group(1));
+        return port > 0 && port < 1 << 16;
     }
 
     /** The metadata of a gRPC call. */

@@ -37,6 +37,10 @@ public final class TaskContext extends WorkContext {
         return outside;
     }
 
+    boolean isConnectorCall() {
+        return TaskCalculationRequest.Kind.CONNECTOR.equals(task.kind());
+    }
+
     /** The same for every delivery of the task. */
     public String taskId() {
         return task.taskId();

@@ -29,6 +29,10 @@ final class Work {
     boolean isCounted;
     /** It has no place any more; guarded by the member. */
     boolean isFinished;
+    /** A saga calls a connector: how that has ended matters also if it was cancelled. */
+    final boolean isConnectorCall;
+    /** The server has cancelled it. */
+    volatile boolean isCancelled;
     /** Completes when the server gives the call up; null if it did not say when. */
     final @Nullable CompletableFuture<Void> timeUp;
 
@@ -47,6 +51,7 @@ final class Work {
         this.context = context;
         this.entity = entity;
         this.transactionId = transactionId;
+        this.isConnectorCall = context instanceof TaskContext task && task.isConnectorCall();
         Duration limit = context instanceof CallContext call ? call.timeLimit() : null;
         this.timeUp = limit == null ? null
                 : new CompletableFuture<Void>().completeOnTimeout(null, limit.toMillis(), TimeUnit.MILLISECONDS);
@@ -149,7 +154,7 @@ final class Work {
             output = pending.output();
         }
         payload.put("outcome", name);
-        payload.put("output", JsonText.object(output == null ? Map.of() : output, "the output of an action"));
+        payload.put("output", output == null ? Map.of() : Json.of(output));
     }
 
     /** The answer that it failed. One with warnings may be too large to be sent. */

@@ -449,7 +449,11 @@ class MemberTest {
             return Map.of("charged", amount, "attempt", task.attempt());
         });
         member.action("inspect", (input, task) -> new Outcome("fraud", Map.of("why", "odd")));
+        member.action("list", (input, task) -> List.of(1, 2));
+        member.action("count", (input, task) -> 5);
         member.start();
+        assertEquals("[1,2]", invoked("list").task().output().text());
+        assertEquals("5", invoked("count").task().output().text());
         assertEquals(Map.of("charged", new BigDecimal("12.30"), "attempt", 1), invoked("charge").task().output().decode(Map.class));
         assertEquals("fraud", invoked("inspect").task().outcome());
     }

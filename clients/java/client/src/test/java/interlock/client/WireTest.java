@@ -6,6 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import interlock.client.api.AccountGetRequest;
 import interlock.client.api.CalculationMemberJoinEvent;
+import interlock.client.api.EntityChangeEvent;
+import interlock.client.api.EntityChangesSubscribeRequest;
 import interlock.client.cloudevents.CloudEvent;
 import interlock.client.testing.TestServer;
 import io.grpc.ChannelCredentials;
@@ -76,9 +78,13 @@ class WireTest {
                     .setRequestMarshaller(ProtoUtils.marshaller(CloudEvent.getDefaultInstance()))
                     .setResponseMarshaller(ProtoUtils.marshaller(CloudEvent.getDefaultInstance()))
                     .build();
+            MethodDescriptor<CloudEvent, CloudEvent> listen = method.toBuilder()
+                    .setType(MethodDescriptor.MethodType.SERVER_STREAMING)
+                    .setFullMethodName("org.cyoda.cloud.api.grpc.CloudEventsService/entitySearchCollection").build();
             server = Grpc.newServerBuilderForPort(0, InsecureServerCredentials.create())
                     .addService(ServerServiceDefinition.builder("org.cyoda.cloud.api.grpc.CloudEventsService")
-                            .addMethod(ServerMethodDefinition.create(method, this::serve)).build())
+                            .addMethod(ServerMethodDefinition.create(method, this::serve))
+                            .addMethod(ServerMethodDefinition.create(listen, this::serve)).build())
                     .build().start();
         }
 
@@ -254,13 +260,19 @@ class WireTest {
         try (Recorder recorder = new Recorder(WireTest::success, version);
                 InterlockClient client = InterlockClient.create(recorder.target());
                 InterlockMember member = InterlockMember.builder(recorder.target()).build()) {
-            List<Executable> attempts = List.of(() -> client.operations().accountGet(new AccountGetRequest()), member::run);
+            List<Executable> attempts = List.of(() -> client.operations().accountGet(new AccountGetRequest()), member::run,
+                    () -> {
+                        EntityChangesSubscribeRequest all = EntityChangesSubscribeRequest.builder().fromSequence(0L).build();
+                        try (Answers<EntityChangeEvent> feed = client.operations().entityChangesSubscribe(all)) {
+                            feed.forEach(change -> {});
+                        }
+                    });
             for (Executable attempt : attempts) {
                 InterlockException refused = assertThrows(InterlockException.class, attempt);
                 assertEquals("SERVER_NOT_UNDERSTOOD: the server is of version " + version + "; this client understands 0.1",
                         refused.getMessage());
             }
-            assertEquals(2, recorder.streams.get());
+            assertEquals(3, recorder.streams.get());
         }
     }
 
