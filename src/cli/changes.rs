@@ -232,7 +232,7 @@ mod tests {
             hint: "",
         });
         assert!(has_reached(&Ok(())) && has_reached(&lost) && !has_reached(&away));
-        let error = away.expect_err("an error");
-        assert!(is_lost(&error, true) && !is_lost(&error, false));
+        let is_left = |is_reached| away.as_ref().is_err_and(|error| is_lost(error, is_reached));
+        assert!(is_left(true) && !is_left(false));
     }
 }

@@ -110,14 +110,14 @@ mod tests {
     use super::*;
 
     /// Work that waits for two messages, the first of them within a guard, and reports both.
-    struct Work {
+    struct Waits {
         answers: [oneshot::Sender<()>; 2],
         done: [oneshot::Receiver<()>; 2],
         critical: Critical,
         work: Pin<Box<dyn Future<Output = ()> + Send>>,
     }
 
-    fn work() -> Work {
+    fn waits() -> Waits {
         let critical = Critical::default();
         let entered = critical.clone();
         let ((first, first_answer), (second, second_answer)) =
@@ -132,7 +132,7 @@ mod tests {
             let _ = second_answer.await;
             let _ = second_done.send(());
         };
-        Work {
+        Waits {
             answers: [first, second],
             done: [is_first_done, is_second_done],
             work: Box::pin(critical.guarded(work)),
@@ -142,12 +142,12 @@ mod tests {
 
     #[tokio::test]
     async fn dropped_work_continues_while_a_guard_is_held_and_no_longer() {
-        let Work {
+        let Waits {
             answers: [first, _second],
             done: [is_first_done, is_second_done],
             critical,
             mut work,
-        } = work();
+        } = waits();
         assert!(futures_util::poll!(&mut work).is_pending());
         assert!(critical.is_entered());
         drop(work);
@@ -158,12 +158,12 @@ mod tests {
 
     #[tokio::test]
     async fn work_is_dropped_where_no_guard_is_held() {
-        let Work {
+        let Waits {
             answers: [first, second],
             done: [is_first_done, is_second_done],
             critical,
             mut work,
-        } = work();
+        } = waits();
         first.send(()).expect("it is waited for");
         assert!(futures_util::poll!(&mut work).is_pending());
         is_first_done.await.expect("it is done");

@@ -364,9 +364,11 @@ fn an_entity_is_awaited_until_a_state_or_a_time() {
     );
     assert_eq!(driven.run.status, Status::Waiting);
     assert_eq!(driven.events(), ["step_started start"]);
-    let since = driven.asked.iter().map(|ask| match ask {
-        Ask::Entity { wanted, .. } => wanted.since,
-        ask => panic!("{ask:?}"),
+    let since = driven.asked.iter().map(|ask| {
+        let Ask::Entity { wanted, .. } = ask else {
+            panic!("{ask:?}");
+        };
+        wanted.since
     });
     let since: Vec<_> = since.collect();
     assert_eq!(since, [Since::Now, Since::Parked, Since::Position(7)]);

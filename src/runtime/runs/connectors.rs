@@ -119,7 +119,7 @@ impl Calls {
         }
     }
 
-    fn is_out(&self, tenant: &Tenant, task: &Arc<str>) -> bool {
+    pub(super) fn is_out(&self, tenant: &Tenant, task: &Arc<str>) -> bool {
         let out = self.out.lock();
         out.contains_key(&(tenant.clone(), Arc::clone(task)))
     }

@@ -199,6 +199,10 @@ impl Runtime {
                 self.repeat_call(tenant, found).await;
             }
         }
+        // Its member may have answered before this was stored, and has it no longer.
+        if is_of_saga && !is_over && !self.0.calls.is_out(tenant, &task.into()) {
+            self.repeat_call(tenant, found).await;
+        }
         Ok(reported)
     }
 

@@ -42,7 +42,9 @@ impl Timeline {
 
 /// Whether a server does not have a function, or does not allow it.
 pub(super) fn is_unsupported(error: &sqlx::Error) -> bool {
-    let code = error.as_database_error().and_then(|error| error.code());
+    let code = error
+        .as_database_error()
+        .and_then(sqlx::error::DatabaseError::code);
     code.is_some_and(|code| UNSUPPORTED.contains(&&*code))
 }
 

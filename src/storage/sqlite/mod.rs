@@ -310,7 +310,9 @@ async fn connect(
         Ok(connection) => return Ok(connection),
         Err(error) => error,
     };
-    let code = error.as_database_error().and_then(sqlx::error::DatabaseError::code);
+    let code = error
+        .as_database_error()
+        .and_then(sqlx::error::DatabaseError::code);
     Err(match code.as_deref() {
         Some(NO_ROOM_BESIDE) => unusable(path)(io::ErrorKind::StorageFull.into()),
         Some(READ_ONLY_FOLDER) => {
