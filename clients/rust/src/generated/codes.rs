@@ -205,8 +205,8 @@ crate::error::codes! {
     ConnectionLost = "CONNECTION_LOST", 0, false, "there is no connection, or it ended before the answer; it is retryable if the request was certainly not sent";
     /// A value has no form in JSON, or JSON does not have the expected form; correct the type.
     InvalidJson = "INVALID_JSON", 0, false, "a value has no form in JSON, or JSON does not have the expected form; correct the type";
-    /// An address, a certificate or metadata cannot be used; correct it.
-    InvalidOptions = "INVALID_OPTIONS", 0, false, "an address, a certificate or metadata cannot be used; correct it";
+    /// An address, a certificate, metadata or another setting of the client cannot be used; correct it.
+    InvalidOptions = "INVALID_OPTIONS", 0, false, "an address, a certificate, metadata or another setting of the client cannot be used; correct it";
     /// The server would not accept a message of this size; send less.
     MessageTooLarge = "MESSAGE_TOO_LARGE", 0, false, "the server would not accept a message of this size; send less";
     /// A request cannot be made this way; use a client.
