@@ -105,6 +105,11 @@ abstract class ResumingAnswers<S, T> extends Answers<T> {
                 isReached = true;
             }
             made = open();
+        } catch (InterruptedException e) {
+            if (isClosed) {
+                return null;
+            }
+            throw e;
         } finally {
             end();
         }
