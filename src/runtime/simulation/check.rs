@@ -454,6 +454,17 @@ impl<'a> Effects<'a> {
         })
     }
 
+    /// Whether anything that an op did is there.
+    fn shows(&self, op: &Op) -> bool {
+        op.deeds.iter().any(|deed| {
+            let life = deed.entity.and_then(|entity| self.lives.get(&entity));
+            life.is_some_and(|life| {
+                let mut trail = life.trail.iter();
+                trail.any(|recorded| Some(recorded.transaction) == deed.transaction)
+            })
+        })
+    }
+
     /// Whether what an op did shows if its transaction was committed.
     fn counts(&self, op: usize) -> bool {
         let mut op = &self.ledger.ops[op];
@@ -467,8 +478,9 @@ impl<'a> Effects<'a> {
             else {
                 return true;
             };
-            // What an attempt wrote that was not the one that counts is undone.
-            let holds = *is_crossover || self.ledger.accepted.contains(call);
+            // What an attempt wrote that was not the one that counts is undone, unless it was under way
+            // when its request went on without it.
+            let holds = self.ledger.accepted.contains(call) || (*is_crossover && self.shows(op));
             if op.outcome != OpOutcome::Done || !holds || self.was_left(*anchor, op.began) {
                 return false;
             }
