@@ -27,7 +27,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("condition", &["dispatch", "clock", "entity", "error", "id", "model"]),
     ("expr",      &["text"]),
     ("workflow",  &["dispatch", "compat", "condition", "entity", "error", "expr", "id", "json", "model"]),
-    ("program",   &["clock", "expr", "text"]),
+    ("program",   &["backoff", "clock", "expr", "text"]),
     ("dialect",   &["clock", "expr", "id", "program", "text"]),
     ("engine",    &["dispatch", "clock", "condition", "entity", "error", "id", "model", "text", "workflow"]),
     ("explain",   &["dispatch", "condition", "engine", "id", "workflow"]),

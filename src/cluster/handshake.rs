@@ -24,7 +24,7 @@ pub(super) struct Introduction {
     pub(super) number: i64,
     pub(super) name: String,
     pub(super) version: String,
-    /// What tells the database of the cluster from every other; empty if that is not known.
+    /// What identifies the database of the cluster; empty if that is not known.
     pub(super) database: String,
 }
 

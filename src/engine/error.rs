@@ -31,7 +31,7 @@ pub enum Error {
         known: Vec<TransitionName>,
     },
     #[error(
-        "transition `{transition}` of state `{state}` was imported anew and does not have the processor at its place with which the run was to continue"
+        "transition `{transition}` of state `{state}` was imported again, and the processor with which the run continues is not at its place any more"
     )]
     NotResumable {
         transition: TransitionName,

@@ -218,7 +218,7 @@ impl RunRecord {
 }
 
 impl Entry {
-    /// That a workflow governs, as a later record of the same run tells it.
+    /// That a workflow governs, as a later record of the same run says.
     pub(super) fn chosen_before(&self) -> Option<Self> {
         let Self::Chosen { workflow, hash, .. } = self else {
             return None;

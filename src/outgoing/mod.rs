@@ -27,7 +27,7 @@ pub enum Reach {
 /// Why there is no connection.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unreachable {
-    /// Without its address, which tells tenants how a private network is arranged.
+    /// Without its address, which would show tenants how a private network is arranged.
     #[error("`{0}` is not on the public internet")]
     Blocked(String),
     #[error("`{0}` is a name of this machine or of a local network")]

@@ -298,7 +298,7 @@ impl Machine<'_> {
                 Then::Poll => Flow::Go(Doing::Execute),
                 Then::Attempt => self.retry_attempt(),
                 Then::Delay => self.delayed(),
-                Then::GoOn => self.goes_on(),
+                Then::Deferred => self.resumes_deferred(),
             },
             Waiting::Task {
                 task,

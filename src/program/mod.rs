@@ -1,6 +1,6 @@
 //! Step workflows as they run: the compiled form, the state of a run, and its machine.
 //!
-//! May use: [`crate::clock`], [`crate::expr`], [`crate::text`].
+//! May use: [`crate::backoff`], [`crate::clock`], [`crate::expr`], [`crate::text`].
 //! Must not: await, read a clock, draw a random number, touch storage. Time and chance are
 //! arguments.
 //!
@@ -15,6 +15,7 @@ mod advance;
 mod arrival;
 mod attempt;
 mod backoff;
+mod deferral;
 mod entity;
 mod executors;
 mod forced;
@@ -26,7 +27,6 @@ mod reason;
 mod run;
 mod saga;
 mod saga_steps;
-mod standing_back;
 mod step;
 mod unwinding;
 

@@ -307,7 +307,7 @@ pub enum Then {
     /// The call of a saga's step, or what follows it.
     Delay,
     /// What a saga does next: its next step, `on_complete`, or the next compensation.
-    GoOn,
+    Deferred,
 }
 
 /// The counters of a stay at one step.

@@ -56,7 +56,7 @@ impl<'w> Machine<'w> {
             return Flow::Go(Doing::Enter(Position::Step(step.clone())));
         }
         self.saga().phase = Phase::Completing;
-        if let Some(flow) = self.stands_back() {
+        if let Some(flow) = self.defers() {
             return flow;
         }
         Flow::Go(Doing::Call(Purpose::OnComplete))
@@ -284,7 +284,7 @@ impl<'w> Machine<'w> {
     /// A connector did its work within the turn.
     pub(super) fn called_connector(&mut self, purpose: Purpose, answer: Answer) -> Flow {
         self.run.has_called = true;
-        self.saga().stood_back = 0;
+        self.saga().deferrals = 0;
         if matches!(purpose, Purpose::Action(_)) {
             self.push(EventKind::ActionCompleted, &outcome_of(&answer));
         }
@@ -429,7 +429,7 @@ impl<'w> Machine<'w> {
 
     /// Undoes the newest step that has completed; after the last `on_failure` is called, once.
     pub(super) fn unwind(&mut self) -> Flow {
-        if let Some(flow) = self.stands_back() {
+        if let Some(flow) = self.defers() {
             return flow;
         }
         if let Some(step) = self.saga().completed.pop() {

@@ -30,9 +30,9 @@ pub struct SagaState {
     /// Whether `on_failure` was called.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) has_followed: bool,
-    /// How often the saga has stood back since others last let it write an entity.
+    /// How often work was deferred since the last write of an entity that met no conflict.
     #[serde(default, skip_serializing_if = "is_zero")]
-    pub(super) stood_back: u32,
+    pub(super) deferrals: u32,
     /// The compensations that failed.
     pub errors: Vec<CompensationError>,
 }
@@ -83,7 +83,7 @@ impl SagaState {
             given_up: Vec::new(),
             has_unwound: false,
             has_followed: false,
-            stood_back: 0,
+            deferrals: 0,
             errors: Vec::new(),
         }
     }

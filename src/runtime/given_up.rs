@@ -94,7 +94,7 @@ impl Runtime {
         let mut warnings = Vec::new();
         let resting = self.drive_to_end(session, run, &mut anchor, by, &mut warnings);
         if resting.await? == Fate::Dropped {
-            // Somebody else has completed the task, which the commit finds.
+            // The task was completed elsewhere, which the commit finds.
             session.unit()?.drop_task(task);
         }
         Ok(())

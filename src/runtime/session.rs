@@ -265,7 +265,7 @@ impl Session {
 
     /// Ends a request that has failed: what it has committed stays and is named, and the rest of it
     /// is given up. Every failure that ends a request after a write passes here: without it, the
-    /// rest would be done although the caller was told of a failure.
+    /// rest would be done although the caller received a failure.
     pub async fn fail(&mut self, failure: Failure) -> Failure {
         let _critical = self.critical();
         Box::pin(self.abandon_unfinished()).await;

@@ -147,7 +147,7 @@ async fn adding(to: u16, added: &'static [u8]) -> u16 {
     port
 }
 
-/// Whoever stands between can add to what is not encrypted yet: none of it is an answer of the
+/// An attacker on the connection can add to what is not encrypted yet: none of it is an answer of the
 /// server.
 #[tokio::test]
 async fn answers_from_before_tls_are_no_answers_of_the_server() {

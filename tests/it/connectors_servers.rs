@@ -114,7 +114,7 @@ async fn a_mysql_server_that_announces_too_many_columns_is_left() {
     );
 }
 
-/// Whoever stands between can change a greeting: the driver is told nothing that the relay does not
+/// An attacker on the connection can change a greeting: the driver receives nothing that the relay does not
 /// act upon.
 #[tokio::test]
 async fn a_server_whose_greeting_gets_around_tls_gets_nothing() {

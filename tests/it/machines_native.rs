@@ -429,7 +429,7 @@ async fn an_imported_guard_that_no_event_could_evaluate_is_refused() {
     assert!(message.contains(expected), "{refused}");
 }
 
-/// Anybody may import a workflow, and only an administrator may say when a connector is called.
+/// Any caller may import a workflow, and only an administrator may say when a connector is called.
 #[tokio::test]
 async fn a_guard_that_was_taken_out_of_the_workflow_still_guards_the_action() {
     let (desk, model) = Desk::with_documents().await;

@@ -831,7 +831,7 @@ async fn a_request_that_is_dropped_before_its_tasks_are_received_gives_them_back
         assert_eq!((&*taken[0].spec.id, taken[0].attempt), (id, 1));
         bench.complete(id, Some("w2")).await.expect("it has it");
     }
-    // One whose lease ends first takes nothing from who has the task then.
+    // One whose lease ends first takes nothing from the worker that has the task then.
     bench.channels.send(task("3"));
     let mut asked = bench.ask("w1", 1);
     asked.tasks(Duration::ZERO).await;

@@ -315,7 +315,7 @@ async fn greeted<'a>(
     Ok(greeted)
 }
 
-/// Decides what follows a greeting. The driver makes TLS with whoever offers it to the driver, and
+/// Decides what follows a greeting. The driver makes TLS with any server that offers it, and
 /// verifies nothing: so the greeting offers it only if the relay makes it.
 fn admitted<'a>(
     greeting: &mut [u8],

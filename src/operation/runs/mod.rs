@@ -198,7 +198,7 @@ fn waiting(waits: &WaitsFor) -> Waiting {
         WaitsFor::Child { run } => ("child", run.to_string(), None),
         WaitsFor::Timer { then, until } => {
             let name = match then {
-                Then::Retry | Then::Attempt | Then::GoOn => "retry",
+                Then::Retry | Then::Attempt | Then::Deferred => "retry",
                 Then::Poll => "poll",
                 Then::Delay => "delay",
             };

@@ -650,12 +650,12 @@ fn a_compensation_or_callback_whose_entity_others_change_each_time_is_tried_late
             driven.act(Do::After(0)).expect("a is done");
         }
         (driven.is_apart, driven.is_contended) = (true, true);
-        driven.act(begins).expect("stands back");
+        driven.act(begins).expect("it is deferred");
         for pause in [1_000, 2_000] {
             let due = driven.now.after(Duration::from_millis(pause));
             assert_eq!(driven.run.due(), Some(due));
             assert!(!driven.run.status.is_end());
-            driven.act(Do::After(pause)).expect("stands back");
+            driven.act(Do::After(pause)).expect("it is deferred");
         }
         (driven.is_apart, driven.is_contended) = (false, false);
         driven.act(Do::After(4_000)).expect("is done");

@@ -284,7 +284,7 @@ impl Runtime {
         let image = run.image();
         let (id, sent) = (image.id, image.document.clone());
         let fire = self.fired_by(by, machine, context, &image, event).await?;
-        // Anybody may import a workflow: what is asked of connectors depends on the guard that an
+        // Any caller may import a workflow: what is asked of connectors depends on the guard that an
         // administrator gave.
         let way = fire.way(context.from.as_str())?;
         check_guard(&way.name, way.guard.as_deref(), &fire.data)?;

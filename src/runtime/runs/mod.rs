@@ -214,7 +214,7 @@ impl Runtime {
     }
 
     /// Has the tasks of an advance sent and given up after the commit of the transaction that it is
-    /// part of. Who commits that knows nothing of plans, so they do not learn from it.
+    /// part of. The request that commits it knows no plans, so they do not learn from it.
     pub fn follows_commit(
         &self,
         session: &mut Session,

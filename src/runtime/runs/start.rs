@@ -238,7 +238,7 @@ impl Runtime {
 
     /// Takes the first step of a run that is not stored yet, where all that it does is to send a
     /// task or to wait: then the start and the step are one commit. Otherwise the run begins after
-    /// the commit: who starts it must not wait for modules, members or the turn of a large value.
+    /// the commit: the caller that starts it must not wait for modules, members or the turn of a large value.
     async fn first_step(
         &self,
         session: &mut Session,

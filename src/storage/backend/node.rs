@@ -10,7 +10,7 @@ use crate::storage::{
 };
 
 impl Backend {
-    /// What tells a shared database from every other; empty if that is not known.
+    /// What identifies a shared database; empty if that is not known.
     pub(in crate::storage) async fn id(&self) -> Result<String, Error> {
         let Kind::Postgres(database) = &self.kind else {
             return Ok(String::new());

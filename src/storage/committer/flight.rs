@@ -213,7 +213,7 @@ fn records_and_runs(inner: &Inner, survivor: &Survivor, is_news: bool) {
     }
     inner.live_runs.committed(&draft.tenant, &draft.runs);
     let runs = draft.stored_runs(survivor.tenant, survivor.first);
-    // Before its runs are woken: who looks at one finds what is noted of its tasks.
+    // Before its runs are woken: a look at one finds what is noted of its tasks.
     inner.runs.note_tasks(&draft.tenant, &draft.task_notes);
     let own = inner.nodes.own().map_or(NodeRow::ALONE, |(own, _)| *own);
     inner

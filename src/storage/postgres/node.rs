@@ -67,7 +67,7 @@ fn node((row, name, address, version, age): Row) -> Node {
 }
 
 impl Postgres {
-    /// What tells this database from every other; empty if the server does not report it.
+    /// What identifies this database; empty if the server does not report it.
     pub(in crate::storage) async fn id(&self) -> Result<String, Error> {
         match sqlx::query_scalar(DATABASE_ID).fetch_one(&self.reads).await {
             Err(error) if is_unsupported(&error) => Ok(String::new()),

@@ -45,7 +45,7 @@ impl Storage {
         self.0.database.is_shared()
     }
 
-    /// What tells a shared database from every other; empty if that is not known.
+    /// What identifies a shared database; empty if that is not known.
     pub async fn database_id(&self) -> Result<String, Error> {
         self.0.database.id().await
     }

@@ -186,7 +186,7 @@ impl Partial {
             return Err(CopyError::Written(to.to_owned()));
         }
         let locked = file.metadata()?;
-        // Whoever had it until now has removed it, and another process may have made it again.
+        // The process that had it has removed it, and another one may have made it again.
         let is_there = fs::metadata(&lock)
             .is_ok_and(|found| (found.dev(), found.ino()) == (locked.dev(), locked.ino()));
         if !is_there {

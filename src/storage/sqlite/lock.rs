@@ -14,8 +14,8 @@ use crate::storage::port::{DatabaseLocation, OpenError};
 /// Held while a process uses a database.
 #[derive(Debug)]
 pub(super) struct Lock {
-    /// A lock file beside the database, which stays: whoever removes it may have two processes lock
-    /// two files of that name.
+    /// A lock file beside the database, which stays: if it were removed, two processes could lock two
+    /// files of that name.
     _beside: File,
     /// The database itself, which may have names in other folders. It is unlocked and never closed:
     /// closing a file releases the locks that `SQLite` has on it in this process.
