@@ -160,14 +160,9 @@ impl RunId {
     /// What the identifier of a run of a saga begins with.
     pub const SAGA_PREFIX: &'static str = "wf_";
 
-    /// The identifier as callers see it.
-    pub fn text(self, is_saga: bool) -> String {
-        let prefix = if is_saga {
-            Self::SAGA_PREFIX
-        } else {
-            Self::PREFIX
-        };
-        format!("{prefix}{}", self.0)
+    /// The identifier of a run of a saga, as callers see it; others are displayed.
+    pub fn saga_text(self) -> String {
+        format!("{}{}", Self::SAGA_PREFIX, self.0)
     }
 
     /// The identifier whose text this is; none of a text that somebody chose.
@@ -183,7 +178,7 @@ impl RunId {
 
 impl fmt::Display for RunId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text(false))
+        write!(f, "{}{}", Self::PREFIX, self.0)
     }
 }
 

@@ -181,7 +181,6 @@ func (m *Member) logNotBegun(ctx context.Context, call *Call) {
 	}
 }
 
-// serve executes a handler and passes on what came out of it, even if it does not return.
 // serveUntilGivenUp answers with what a handler returns, unless the server has given the work up
 // meanwhile: a handler that continues then does not keep its place.
 func (m *Member) serveUntilGivenUp(ctx context.Context, on *stream, work work, leave func()) {
@@ -214,6 +213,7 @@ func (m *Member) answerGivenUp(on *stream, work work, result any, err error) {
 	m.answer(on, task, result, err)
 }
 
+// serve executes a handler and passes on what came out of it, even if it does not return.
 func (m *Member) serve(ctx context.Context, work work, finish func(result any, err error)) {
 	result, err := any(nil), errNoReturn
 	defer func() { finish(result, err) }()

@@ -127,7 +127,7 @@ fn providers(sources: &Sources) -> Result<oidc::Settings, ConfigError> {
             .map(|millis| Duration::from_millis(millis as u64))
     };
     Ok(oidc::Settings {
-        rules: oidc::Rules {
+        rules: oidc::FetchRules {
             needs_https: sources.truth("OIDC_REQUIRE_HTTPS")?,
             allows_private: sources.truth("OIDC_ALLOW_PRIVATE_NETWORKS")?,
             connect: millis("OIDC_CONNECT_TIMEOUT_MS")?,

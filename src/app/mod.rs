@@ -118,8 +118,6 @@ pub enum Error {
 
 /// Runs the service until it is asked to stop.
 pub async fn run(config: Config, telemetry: Telemetry) -> Result<(), Error> {
-    // A write beyond the file size limit must fail instead of ending the process.
-    signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default())?;
     let asked_to_stop = signals::listen()?;
     let tls = config.tls.clone().map(Tls::load).transpose()?;
     let stop = CancellationToken::new();

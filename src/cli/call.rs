@@ -1,6 +1,6 @@
 //! `interlock call`: any operation, over gRPC.
 
-use std::{io::Read as _, process::ExitCode};
+use std::{io::Read as _, ops::ControlFlow, process::ExitCode};
 
 use clap::Args;
 use serde_json::value::RawValue;
@@ -63,7 +63,7 @@ async fn call(config: &Config, arguments: &Arguments) -> Result<bool, Error> {
     let mut print = |text: &str| {
         show!("{text}");
         success &= client::read::<Success>(text)?.success;
-        Ok(())
+        Ok(ControlFlow::Continue(()))
     };
     arguments
         .target

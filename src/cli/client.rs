@@ -1,6 +1,6 @@
 //! Calls a running service over gRPC.
 
-use std::{error::Error as _, path::PathBuf};
+use std::{error::Error as _, ops::ControlFlow, path::PathBuf};
 
 use clap::Args;
 use tonic::{
@@ -122,14 +122,36 @@ pub(super) enum Error {
     Version(String),
 }
 
+impl Error {
+    /// Whether another attempt may help; a service that was never reached may not exist.
+    pub(super) fn is_lost(&self, was_reached: bool) -> bool {
+        match self {
+            Self::Unreachable(..) | Self::UnreachableOverTls(..) => was_reached,
+            Self::Status { status, .. } => matches!(
+                status.code(),
+                Code::Unavailable | Code::Unknown | Code::Cancelled | Code::Internal
+            ),
+            Self::File(_) | Self::Answer(_) | Self::Version(_) => false,
+        }
+    }
+
+    /// Whether a service was there.
+    pub(super) const fn has_reached(&self) -> bool {
+        !matches!(self, Self::Unreachable(..) | Self::UnreachableOverTls(..))
+    }
+}
+
+/// Receives the payload of an answer; the others are not wanted once it breaks.
+pub(super) type OnAnswer<'a> = dyn FnMut(&str) -> Result<ControlFlow<()>, Error> + Send + 'a;
+
 impl Target {
-    /// Sends an event to the method that accepts it; `on_answer` receives the payload of each answer.
+    /// Sends an event to the method that accepts it; `on_answer` receives the answers.
     pub(super) async fn ask(
         &self,
         config: &Config,
         route: &Route,
         event: Event,
-        on_answer: &mut (dyn FnMut(&str) -> Result<(), Error> + Send),
+        on_answer: &mut OnAnswer<'_>,
     ) -> Result<(), Error> {
         let _connected = Connected::new();
         let mut request = Request::new(Frame::from(event));
@@ -174,8 +196,7 @@ impl Target {
                 check_version(answers.metadata())?;
                 let mut answers = answers.into_inner();
                 while let Some(frame) = answers.message().await.map_err(refused)? {
-                    forward(frame, on_answer)?;
-                    if !output::is_writable() {
+                    if forward(frame, on_answer)?.is_break() || !output::is_writable() {
                         break;
                     }
                 }
@@ -184,7 +205,7 @@ impl Target {
         };
         let one = one.map_err(refused)?;
         check_version(one.metadata())?;
-        forward(one.into_inner(), on_answer)
+        forward(one.into_inner(), on_answer).map(|_| ())
     }
 
     /// The address of the service, and its TLS configuration if it uses TLS.
@@ -276,10 +297,7 @@ fn cause(status: &Status) -> String {
     deepest.map_or_else(String::new, |cause| format!(": {cause}"))
 }
 
-fn forward(
-    frame: Frame,
-    on_answer: &mut dyn FnMut(&str) -> Result<(), Error>,
-) -> Result<(), Error> {
+fn forward(frame: Frame, on_answer: &mut OnAnswer<'_>) -> Result<ControlFlow<()>, Error> {
     let event = frame
         .event()
         .map_err(|rejected| Error::Answer(rejected.failure.to_string()))?;
@@ -297,6 +315,18 @@ pub(super) fn read<'a, T: serde::Deserialize<'a>>(payload: &'a str) -> Result<T,
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_service_that_was_reached_may_come_back() {
+        let error = Endpoint::from_shared("http://[").expect_err("no address");
+        let away = Error::Unreachable("here".to_owned(), error);
+        let lost = Error::Status {
+            status: Status::unavailable("the connection was lost"),
+            hint: "",
+        };
+        assert!(lost.has_reached() && !away.has_reached());
+        assert!(away.is_lost(true) && !away.is_lost(false));
+    }
 
     #[test]
     fn an_address_has_a_host_and_a_port() {

@@ -4,14 +4,14 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 
-use super::{Format, WRONG_ARGUMENTS};
+use super::{WRONG_ARGUMENTS, remote::Format};
 use crate::app;
 use crate::event::payload;
 use crate::operation::{ROUTES, Route};
 
 pub(super) fn print(format: Format) {
     match format {
-        Format::Table => table(),
+        Format::Text => table(),
         Format::Json => show!("{}", json()),
     }
 }

@@ -7,14 +7,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    block_on,
     client::{self, Target},
-    failed,
+    remote::{maybe, with_service},
 };
-use crate::app::config::Config;
-use crate::event::{Event, EventType, payload::Object};
-use crate::id::MessageId;
-use crate::operation::Route;
+use crate::event::payload::Object;
 
 #[derive(Args)]
 pub(super) struct Arguments {
@@ -33,31 +29,14 @@ pub(super) struct Arguments {
     target: Target,
 }
 
-/// Why there is no explanation.
-#[derive(Debug, thiserror::Error)]
-enum Error {
-    #[error(transparent)]
-    Client(#[from] client::Error),
-    #[error("{0}")]
-    Refused(String),
-    #[error("the service returned no answer")]
-    Silence,
-}
-
 #[derive(Deserialize)]
 struct Explanation {
-    error: Option<Refusal>,
     #[serde(default)]
     state: Option<String>,
     #[serde(default)]
     transitions: Vec<Way>,
     #[serde(default)]
     runs: Vec<Run>,
-}
-
-#[derive(Deserialize)]
-struct Refusal {
-    message: String,
 }
 
 #[derive(Deserialize)]
@@ -117,50 +96,22 @@ struct Step {
     next: Option<String>,
 }
 
-pub(super) fn run(config: &Config, arguments: &Arguments) -> ExitCode {
-    match block_on(ask(config, arguments)) {
-        Ok(Ok(text)) => {
-            show!("{}", text.trim_end());
-            ExitCode::SUCCESS
+pub(super) fn run(arguments: &Arguments) -> ExitCode {
+    with_service(&arguments.target, |service| async move {
+        let payload = |object: Object| {
+            let object = object.text("entityId", &arguments.entity);
+            let object = maybe(object, "transactionId", arguments.transaction.as_deref());
+            maybe(object, "transition", arguments.transition.as_deref())
+        };
+        let answer = service.ask("WorkflowExplain", payload).await?;
+        if arguments.json {
+            show!("{answer}");
+        } else {
+            let explanation: Explanation = client::read(&answer)?;
+            show!("{}", explanation.words().trim_end());
         }
-        Ok(Err(error)) => failed(&error),
-        Err(error) => failed(&error),
-    }
-}
-
-async fn ask(config: &Config, arguments: &Arguments) -> Result<String, Error> {
-    let id = MessageId::fresh().to_string();
-    let mut payload = Object::new()
-        .text("id", &id)
-        .text("entityId", &arguments.entity);
-    for (name, value) in [
-        ("transactionId", &arguments.transaction),
-        ("transition", &arguments.transition),
-    ] {
-        if let Some(value) = value {
-            payload = payload.text(name, value);
-        }
-    }
-    let kind = EventType::WorkflowExplainRequest;
-    let route = Route::of(kind).ok_or(Error::Silence)?;
-    let mut event = Event::ours(kind, payload.finish());
-    event.id = id.into();
-    let mut answer = None;
-    let mut keep = |text: &str| {
-        answer = Some(text.to_owned());
         Ok(())
-    };
-    arguments
-        .target
-        .ask(config, route, event, &mut keep)
-        .await?;
-    let answer = answer.ok_or(Error::Silence)?;
-    let explanation: Explanation = client::read(&answer)?;
-    match explanation.error {
-        Some(refusal) => Err(Error::Refused(refusal.message)),
-        None if arguments.json => Ok(answer),
-        None => Ok(explanation.words()),
-    }
+    })
 }
 
 /// Writing to a `String` cannot fail.

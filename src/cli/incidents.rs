@@ -6,14 +6,10 @@ use clap::{Args, Subcommand};
 use serde::Deserialize;
 
 use super::{
-    Format, block_on,
     client::{self, Target},
-    failed,
+    remote::{CallOptions, Error, Pagination, Service, maybe, with_service},
 };
-use crate::app::config::Config;
-use crate::event::{Event, EventType, payload::Object};
-use crate::id::MessageId;
-use crate::operation::Route;
+use crate::event::payload::Object;
 
 #[derive(Subcommand)]
 pub(super) enum Command {
@@ -30,10 +26,8 @@ pub(super) struct List {
     /// Only incidents of that kind: run, timer or producer.
     #[arg(long)]
     kind: Option<String>,
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
     #[command(flatten)]
-    target: Target,
+    options: CallOptions,
 }
 
 #[derive(Args)]
@@ -45,33 +39,11 @@ pub(super) struct Named {
     target: Target,
 }
 
-/// Why it was not done.
-#[derive(Debug, thiserror::Error)]
-enum Error {
-    #[error(transparent)]
-    Client(#[from] client::Error),
-    #[error("{0}")]
-    Refused(String),
-}
-
 #[derive(Deserialize)]
-struct Answer {
-    error: Option<Refusal>,
-    #[serde(default)]
+struct Page {
     items: Vec<Incident>,
     #[serde(default)]
     pagination: Pagination,
-}
-
-#[derive(Deserialize)]
-struct Refusal {
-    message: String,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Pagination {
-    next_cursor: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -88,83 +60,46 @@ struct Incident {
     since: String,
 }
 
-pub(super) fn run(config: &Config, command: &Command) -> ExitCode {
-    let done = block_on(async {
-        match command {
-            Command::List(asked) => list(config, asked).await,
-            Command::Retry(named) => {
-                close(config, named, EventType::IncidentRetryRequest, "retried").await
-            }
-            Command::Cancel(named) => {
-                let kind = EventType::IncidentCancelRequest;
-                close(config, named, kind, "cancelled").await
-            }
-        }
-    });
-    match done {
-        Ok(Ok(())) => ExitCode::SUCCESS,
-        Ok(Err(error)) => failed(&error),
-        Err(error) => failed(&error),
+pub(super) fn run(command: &Command) -> ExitCode {
+    match command {
+        Command::List(asked) => with_service(&asked.options, |service| async move {
+            list(&service, asked.kind.as_deref()).await
+        }),
+        Command::Retry(named) => close(named, "IncidentRetry", "retried"),
+        Command::Cancel(named) => close(named, "IncidentCancel", "cancelled"),
     }
 }
 
-async fn list(config: &Config, asked: &List) -> Result<(), Error> {
+async fn list(service: &Service<'_>, kind: Option<&str>) -> Result<(), Error> {
     let mut cursor: Option<String> = None;
     let mut is_first = true;
     loop {
-        let payload = |mut object: Object| {
-            for (name, value) in [("kind", &asked.kind), ("cursor", &cursor)] {
-                if let Some(value) = value {
-                    object = object.text(name, value);
-                }
-            }
-            object
+        let page = |object| {
+            let object = maybe(object, "kind", kind);
+            maybe(object, "cursor", cursor.as_deref())
         };
-        let kind = EventType::IncidentsGetRequest;
-        let (answer, text) = ask(config, &asked.target, kind, payload).await?;
-        match asked.format {
-            Format::Json => show!("{text}"),
-            Format::Table => table(&answer.items, is_first),
+        let answer = service.ask("IncidentsGet", page).await?;
+        let page: Page = client::read(&answer)?;
+        if service.is_json() {
+            show!("{answer}");
+        } else {
+            table(&page.items, is_first);
         }
         is_first = false;
-        cursor = answer.pagination.next_cursor;
+        cursor = page.pagination.next_cursor;
         if cursor.is_none() {
             return Ok(());
         }
     }
 }
 
-async fn close(config: &Config, named: &Named, kind: EventType, done: &str) -> Result<(), Error> {
-    let payload = |object: Object| object.text("incidentId", &named.incident);
-    ask(config, &named.target, kind, payload).await?;
-    show!("Incident {} {done}", named.incident);
-    Ok(())
-}
-
-/// The answer, also as it arrived.
-async fn ask(
-    config: &Config,
-    target: &Target,
-    kind: EventType,
-    payload: impl FnOnce(Object) -> Object,
-) -> Result<(Answer, String), Error> {
-    let Some(route) = Route::of(kind) else {
-        return Err(Error::Refused(format!("{kind} is not an operation")));
-    };
-    let id = MessageId::fresh().to_string();
-    let mut event = Event::ours(kind, payload(Object::new().text("id", &id)).finish());
-    event.id = id.into();
-    let mut text = String::new();
-    let mut keep = |answer: &str| {
-        answer.clone_into(&mut text);
+fn close(named: &Named, operation: &'static str, done: &'static str) -> ExitCode {
+    with_service(&named.target, |service| async move {
+        let payload = |object: Object| object.text("incidentId", &named.incident);
+        service.ask(operation, payload).await?;
+        show!("Incident {} {done}", named.incident);
         Ok(())
-    };
-    target.ask(config, route, event, &mut keep).await?;
-    let answer: Answer = client::read(&text)?;
-    match answer.error {
-        Some(refusal) => Err(Error::Refused(refusal.message)),
-        None => Ok((answer, text)),
-    }
+    })
 }
 
 fn table(incidents: &[Incident], has_head: bool) {

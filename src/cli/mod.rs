@@ -44,7 +44,7 @@ use std::{
     time::Duration,
 };
 
-use clap::{Arg, Parser, Subcommand, ValueEnum, builder::UnknownArgumentValueParser};
+use clap::{Arg, Parser, Subcommand, builder::UnknownArgumentValueParser};
 use futures_util::FutureExt as _;
 
 use crate::app::{
@@ -160,8 +160,8 @@ Topics: interlock help cloudevents, and cloudevents <type> for the payload of a 
         after_help = "Examples:\n  interlock events\n  interlock events --format json | jq '.[].request'\n  interlock events --schema EntityCreateRequest\n  interlock events --schema EntityResponse | jq .required\n\nTopics: interlock help cloudevents, grpc."
     )]
     Events {
-        #[arg(long, value_enum, default_value_t = Format::Table)]
-        format: Format,
+        #[arg(long, value_enum, default_value_t = remote::Format::Text)]
+        format: remote::Format,
         /// Print the JSON Schema (2020-12) of the data of this event type, of a request or of an
         /// answer.
         #[arg(long, value_name = "TYPE")]
@@ -355,13 +355,6 @@ The same over HTTP: GET help/<topic> below the context path.")]
     Version,
 }
 
-/// The format of a list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    Table,
-    Json,
-}
-
 fn duration(text: &str) -> Result<Duration, String> {
     humantime::parse_duration(text).map_err(|_| "not a duration like `5m` or `90s`".to_owned())
 }
@@ -428,6 +421,10 @@ fn words(given: impl Iterator<Item = OsString>) -> Vec<OsString> {
 
 /// Executes the arguments; returns the exit code of the process.
 pub fn run() -> ExitCode {
+    // A write beyond the file size limit must fail instead of ending the process.
+    if let Err(error) = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default()) {
+        return failed(&error);
+    }
     let arguments = Arguments::parse_from(words(std::env::args_os()));
     let command = if arguments.version {
         Command::Version
@@ -462,14 +459,14 @@ fn execute(command: Command) -> ExitCode {
         }
         Command::Workflow(command) => workflow::run(&command),
         Command::Flo(command) => flo::run(&command),
-        Command::Explain(arguments) => with_config(|config| explain::run(&config, &arguments)),
+        Command::Explain(arguments) => explain::run(&arguments),
         Command::Init { force } => init::run(force),
-        Command::Changes(arguments) => with_config(|config| changes::run(&config, &arguments)),
+        Command::Changes(arguments) => changes::run(&arguments),
         Command::Files(command) => files::run(&command),
-        Command::Incidents(command) => with_config(|config| incidents::run(&config, &command)),
+        Command::Incidents(command) => incidents::run(&command),
         Command::Manager(command) => managers::run(&command),
-        Command::Nodes(arguments) => with_config(|config| nodes::run(&config, &arguments)),
-        Command::Members(arguments) => with_config(|config| members::run(&config, &arguments)),
+        Command::Nodes(arguments) => nodes::run(&arguments),
+        Command::Members(arguments) => members::run(&arguments),
         Command::Health => with_config(|config| health::run(&config)),
         Command::Migrate { timeout } => with_database(|config| migrate(&config, timeout)),
         Command::Backup { to } => with_database(|config| backup::back_up(&config, &to)),

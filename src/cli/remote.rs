@@ -1,6 +1,6 @@
 //! What every command that calls a service has: its options, one request, a list in pages.
 
-use std::{process::ExitCode, str::FromStr};
+use std::{ops::ControlFlow, process::ExitCode, str::FromStr};
 
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
@@ -10,7 +10,7 @@ use super::output::{Finding, totals};
 use crate::app::config::Config;
 use crate::cli::{
     block_on,
-    client::{self, Target},
+    client::{self, OnAnswer, Target},
     failed, with_config,
 };
 use crate::event::{Event, EventType, payload::Object};
@@ -26,6 +26,13 @@ pub(in crate::cli) struct Options {
     /// The namespace; by default `default`.
     #[arg(short, long, value_parser = namespace)]
     namespace: Option<String>,
+    #[command(flatten)]
+    pub(in crate::cli) call: CallOptions,
+}
+
+/// The format, and the service.
+#[derive(Args)]
+pub(in crate::cli) struct CallOptions {
     /// How the answer is printed.
     #[arg(long, visible_alias = "output", value_enum, default_value_t = Format::Text)]
     pub(in crate::cli) format: Format,
@@ -36,6 +43,7 @@ pub(in crate::cli) struct Options {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(in crate::cli) enum Format {
     /// Sentences and tables.
+    #[value(alias = "table")]
     Text,
     /// JSON; of a list or a history, one object per line.
     Json,
@@ -109,6 +117,8 @@ pub(in crate::cli) struct Refusal {
 #[serde(default)]
 struct Properties {
     findings: Vec<Finding>,
+    /// The newest sequence, if a subscription asked for one that does not exist yet.
+    newest: Option<i64>,
 }
 
 impl std::fmt::Display for Refusal {
@@ -122,23 +132,64 @@ impl Refusal {
     pub(in crate::cli) fn is(&self, code: &str) -> bool {
         self.message.split(':').next() == Some(code)
     }
+
+    /// The newest sequence, if a subscription was refused because it is ahead of it.
+    pub(in crate::cli) const fn newest(&self) -> Option<i64> {
+        self.properties.newest
+    }
 }
 
 /// The service that the options name.
 pub(in crate::cli) struct Service<'a> {
     config: Config,
-    options: &'a Options,
+    call: Call<'a>,
+}
+
+/// What the options of a command say.
+pub(in crate::cli) struct Call<'a> {
+    target: &'a Target,
+    namespace: Option<&'a str>,
+    format: Format,
+}
+
+impl<'a> From<&'a Options> for Call<'a> {
+    fn from(options: &'a Options) -> Self {
+        Self {
+            namespace: options.namespace.as_deref(),
+            ..Self::from(&options.call)
+        }
+    }
+}
+
+impl<'a> From<&'a CallOptions> for Call<'a> {
+    fn from(options: &'a CallOptions) -> Self {
+        Self {
+            format: options.format,
+            ..Self::from(&options.target)
+        }
+    }
+}
+
+impl<'a> From<&'a Target> for Call<'a> {
+    fn from(target: &'a Target) -> Self {
+        Self {
+            target,
+            namespace: None,
+            format: Format::Text,
+        }
+    }
 }
 
 /// Calls the service; the exit code is 1 if it fails or refuses.
 pub(in crate::cli) fn with_service<'a, Work>(
-    options: &'a Options,
+    call: impl Into<Call<'a>>,
     work: impl FnOnce(Service<'a>) -> Work,
 ) -> ExitCode
 where
     Work: Future<Output = Result<(), Error>>,
 {
-    with_config(|config| match block_on(work(Service { config, options })) {
+    let call = call.into();
+    with_config(|config| match block_on(work(Service { config, call })) {
         Ok(Ok(())) => ExitCode::SUCCESS,
         Ok(Err(Error::Refused(refusal))) if !refusal.properties.findings.is_empty() => {
             report(&refusal.properties.findings);
@@ -162,17 +213,16 @@ pub(in crate::cli) fn report(findings: &[Finding]) {
 
 impl Service<'_> {
     pub(in crate::cli) const fn is_json(&self) -> bool {
-        matches!(self.options.format, Format::Json)
+        matches!(self.call.format, Format::Json)
     }
 
     pub(in crate::cli) fn namespace(&self) -> &str {
-        let given = self.options.namespace.as_deref();
-        given.unwrap_or(DEFAULT_NAMESPACE)
+        self.call.namespace.unwrap_or(DEFAULT_NAMESPACE)
     }
 
     /// The namespace as a member of a request, if one is given.
     pub(in crate::cli) fn in_namespace(&self, members: Object) -> Object {
-        match &self.options.namespace {
+        match self.call.namespace {
             Some(namespace) => members.text("namespace", namespace),
             None => members,
         }
@@ -198,7 +248,7 @@ impl Service<'_> {
         let mut answer = None;
         let mut keep = |text: &str| {
             answer = Some(text.to_owned());
-            Ok(())
+            Ok(ControlFlow::Continue(()))
         };
         self.send_with(operation, id, payload, &mut keep).await?;
         let answer = answer.ok_or(Error::Silent)?;
@@ -211,16 +261,16 @@ impl Service<'_> {
         Ok(answer)
     }
 
-    /// Performs an operation; `heard` is given the payload of each answer.
+    /// Performs an operation; `on_answer` receives the payload of each answer until it breaks.
     pub(in crate::cli) async fn send(
         &self,
         operation: &'static str,
         members: impl FnOnce(Object) -> Object,
-        heard: &mut (dyn FnMut(&str) -> Result<(), client::Error> + Send),
+        on_answer: &mut OnAnswer<'_>,
     ) -> Result<(), Error> {
         let id = MessageId::fresh().to_string();
         let payload = members(Object::new().text("id", &id)).finish();
-        self.send_with(operation, id, payload, heard).await
+        self.send_with(operation, id, payload, on_answer).await
     }
 
     async fn send_with(
@@ -228,15 +278,15 @@ impl Service<'_> {
         operation: &'static str,
         id: String,
         payload: String,
-        heard: &mut (dyn FnMut(&str) -> Result<(), client::Error> + Send),
+        on_answer: &mut OnAnswer<'_>,
     ) -> Result<(), Error> {
         let route = EventType::from_name(&format!("{operation}Request"))
             .and_then(Route::of)
             .ok_or(Error::Unoffered(operation))?;
         let mut event = Event::ours(route.request, payload);
         event.id = id.into();
-        let target = &self.options.target;
-        Ok(target.ask(&self.config, route, event, heard).await?)
+        let target = self.call.target;
+        Ok(target.ask(&self.config, route, event, on_answer).await?)
     }
 
     /// Reads the items of all pages, up to `limit` of them.
@@ -275,9 +325,9 @@ struct Page {
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Pagination {
-    has_next: bool,
-    next_cursor: Option<String>,
+pub(in crate::cli) struct Pagination {
+    pub(in crate::cli) has_next: bool,
+    pub(in crate::cli) next_cursor: Option<String>,
 }
 
 /// The error of an answer, if it is one.

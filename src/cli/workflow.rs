@@ -7,19 +7,13 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    block_on,
     client::{self, Target},
     failed,
     model::Model,
-    output, with_config,
+    output,
+    remote::with_service,
 };
-use crate::app::config::Config;
-use crate::event::{
-    Event, EventType,
-    payload::{ModelName, Object, json, workflow::DiagramFormat},
-};
-use crate::id::MessageId;
-use crate::operation::Route;
+use crate::event::payload::{ModelName, Object, json, workflow::DiagramFormat};
 use crate::workflow::{Entry, Language, Workflow, draw};
 
 #[derive(Subcommand)]
@@ -78,76 +72,41 @@ enum Error {
     Nothing(String),
     #[error(transparent)]
     Workflow(#[from] crate::workflow::Error),
-    #[error("{0}")]
-    Refused(String),
-    #[error(transparent)]
-    Client(#[from] client::Error),
-    #[error("the service returned no answer")]
-    Silence,
 }
 
 pub(super) fn run(command: &Command) -> ExitCode {
     let Command::Draw(arguments) = command;
     match (&arguments.model, &arguments.file) {
-        (Some(model), _) => with_config(|config| match block_on(ask(&config, arguments, model)) {
-            Ok(drawn) => print(drawn),
+        (Some(model), _) => draw_model(arguments, model),
+        (None, file) => match draw_file(file.as_deref().unwrap_or("-"), arguments.format) {
+            Ok(text) => {
+                output::print(format_args!("{text}"));
+                ExitCode::SUCCESS
+            }
             Err(error) => failed(&error),
-        }),
-        (None, file) => print(draw_file(file.as_deref().unwrap_or("-"), arguments.format)),
+        },
     }
 }
 
-fn print(drawn: Result<String, Error>) -> ExitCode {
-    match drawn {
-        Ok(text) => {
-            output::print(format_args!("{text}"));
-            ExitCode::SUCCESS
-        }
-        Err(error) => failed(&error),
-    }
-}
-
-async fn ask(config: &Config, arguments: &Draw, model: &Model) -> Result<String, Error> {
-    #[derive(Deserialize)]
-    struct Refusal {
-        message: String,
-    }
+fn draw_model(arguments: &Draw, model: &Model) -> ExitCode {
     #[derive(Deserialize)]
     struct Drawn {
-        #[serde(default)]
         text: String,
-        error: Option<Refusal>,
     }
     let format = match arguments.format {
         Format::Mermaid => DiagramFormat::Mermaid,
         Format::Dot => DiagramFormat::Dot,
     };
-    let id = MessageId::fresh().to_string();
-    let payload = Object::new()
-        .text("id", &id)
-        .raw("model", &json(&ModelName::from(model.0.clone())))
-        .text("format", format.as_str())
-        .finish();
-    let kind = EventType::EntityWorkflowDiagramRequest;
-    let route = Route::of(kind).ok_or(Error::Silence)?;
-    let mut event = Event::ours(kind, payload);
-    event.id = id.into();
-    let mut drawn = None;
-    let mut keep = |text: &str| {
-        drawn = Some(client::read::<Drawn>(text)?);
+    with_service(&arguments.target, |service| async move {
+        let payload = |object: Object| {
+            let object = object.raw("model", &json(&ModelName::from(model.0.clone())));
+            object.text("format", format.as_str())
+        };
+        let answer = service.ask("EntityWorkflowDiagram", payload).await?;
+        let drawn: Drawn = client::read(&answer)?;
+        output::print(format_args!("{}", drawn.text));
         Ok(())
-    };
-    arguments
-        .target
-        .ask(config, route, event, &mut keep)
-        .await?;
-    match drawn.ok_or(Error::Silence)? {
-        Drawn {
-            error: Some(refusal),
-            ..
-        } => Err(Error::Refused(refusal.message)),
-        Drawn { text, .. } => Ok(text),
-    }
+    })
 }
 
 fn draw_file(file: &str, format: Format) -> Result<String, Error> {

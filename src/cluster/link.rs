@@ -103,7 +103,7 @@ enum Item {
 pub struct Gone;
 
 /// The answers to a request. Dropping them cancels it.
-pub struct Answers {
+pub struct AnswerStream {
     link: Arc<Link>,
     number: u64,
     items: mpsc::Receiver<Item>,
@@ -112,9 +112,9 @@ pub struct Answers {
     is_over: bool,
 }
 
-impl std::fmt::Debug for Answers {
+impl std::fmt::Debug for AnswerStream {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Answers({})", self.number)
+        write!(f, "AnswerStream({})", self.number)
     }
 }
 
@@ -124,7 +124,7 @@ impl std::fmt::Debug for Link {
     }
 }
 
-impl Answers {
+impl AnswerStream {
     /// The next answer; none after the last.
     pub async fn next(&mut self) -> Result<Option<Bytes>, Gone> {
         if self.is_over {
@@ -167,7 +167,7 @@ fn counts_for(item: &Bytes) -> usize {
     item.len().clamp(BYTES_LEAST, UNREAD_MAX)
 }
 
-impl Drop for Answers {
+impl Drop for AnswerStream {
     fn drop(&mut self) {
         let was_asked = self.link.lock().remove(&self.number).is_some();
         if was_asked {
@@ -280,12 +280,16 @@ impl Link {
     }
 
     /// Asks the peer for something.
-    pub(super) async fn ask(self: &Arc<Self>, what: What, body: Bytes) -> Result<Answers, Gone> {
+    pub(super) async fn ask(
+        self: &Arc<Self>,
+        what: What,
+        body: Bytes,
+    ) -> Result<AnswerStream, Gone> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         // One more for the end.
         let (items, answers) = mpsc::channel(UNREAD_MAX / BYTES_LEAST + 1);
         self.lock().insert(number, items);
-        let answers = Answers {
+        let answers = AnswerStream {
             link: Arc::clone(self),
             number,
             items: answers,

@@ -39,7 +39,7 @@ use crate::compute::Members;
 use crate::storage::{self, Node, NodeRow, Storage};
 use crate::telemetry::LimitedLines;
 
-pub use link::Answers;
+pub use link::AnswerStream;
 pub use secret::Secret;
 
 use frame::What;
@@ -261,16 +261,24 @@ impl Cluster {
     }
 
     /// Carries an event to the node of its transaction.
-    pub async fn carry_event(&self, node: NodeRow, event: Bytes) -> Result<Answers, Unreached> {
+    pub async fn carry_event(
+        &self,
+        node: NodeRow,
+        event: Bytes,
+    ) -> Result<AnswerStream, Unreached> {
         self.ask(node, What::Event, event).await
     }
 
     /// Carries a request of REST to the node of its transaction.
-    pub async fn carry_request(&self, node: NodeRow, request: Bytes) -> Result<Answers, Unreached> {
+    pub async fn carry_request(
+        &self,
+        node: NodeRow,
+        request: Bytes,
+    ) -> Result<AnswerStream, Unreached> {
         self.ask(node, What::Http, request).await
     }
 
-    async fn ask(&self, node: NodeRow, what: What, body: Bytes) -> Result<Answers, Unreached> {
+    async fn ask(&self, node: NodeRow, what: What, body: Bytes) -> Result<AnswerStream, Unreached> {
         let link = self.link(node).await?;
         link.ask(what, body).await.map_err(|_| Unreached(node.0))
     }

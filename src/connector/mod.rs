@@ -243,18 +243,18 @@ enum Outside {
 
 /// The right to have one more call out.
 #[derive(Debug)]
-struct Turn {
+struct CallPermit {
     _of_connector: OwnedSemaphorePermit,
     _of_tenant: OwnedSemaphorePermit,
 }
 
-/// A turn and its connector, for as long as a transaction is open.
+/// A permit and its connector, for as long as a transaction is open.
 #[derive(Debug)]
 pub(crate) struct Held {
     open: Arc<Open>,
     /// The database of `open`.
     database: Arc<Databases>,
-    _turn: Option<Turn>,
+    _permit: Option<CallPermit>,
 }
 
 impl Held {
@@ -355,7 +355,7 @@ impl Connectors {
         is_sent: &AtomicBool,
     ) -> Result<Arc<str>, CallFailed> {
         let request = Request::parse(call.request).map_err(CallFailed::failed)?;
-        let _turn = self.turn(call.tenant, open).await;
+        let _permit = self.permit(call.tenant, open).await;
         let own = call.connector.config.timeout();
         let limit = own.unwrap_or(self.0.settings.timeout);
         let key = call.idempotency_key;
@@ -435,7 +435,7 @@ impl Connectors {
         let open = self.open(tenant, connector, Use::Calls)?;
         Ok(Held {
             database: open.database(connector)?,
-            _turn: self.turn(tenant, &open).await,
+            _permit: self.permit(tenant, &open).await,
             open,
         })
     }
@@ -459,10 +459,10 @@ impl Connectors {
 
     /// Waits for a turn: first one of the connector, so that those who wait for a slow one do not
     /// have the turns of their tenant.
-    async fn turn(&self, tenant: &Tenant, open: &Open) -> Option<Turn> {
+    async fn permit(&self, tenant: &Tenant, open: &Open) -> Option<CallPermit> {
         let of_tenant = self.0.tenants.of(tenant.clone());
         // They are never closed.
-        Some(Turn {
+        Some(CallPermit {
             _of_connector: Arc::clone(&open.turns).acquire_owned().await.ok()?,
             _of_tenant: of_tenant.acquire_owned().await.ok()?,
         })

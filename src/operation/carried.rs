@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Access, Answer, Context, Events, Route, Services, Success, dispatch};
 use crate::auth::{Caller, Login, Roles};
-use crate::cluster::{Answers, Cluster, Unreached};
+use crate::cluster::{AnswerStream, Cluster, Unreached};
 use crate::entity::Actor;
 use crate::error::{Code, Failure, member_name};
 use crate::event::{Event, EventType, payload};
@@ -186,8 +186,8 @@ pub fn unanswered(access: Access) -> Failure {
 pub async fn first_answer(
     cluster: &Cluster,
     access: Access,
-    sending: impl Future<Output = Result<Answers, Unreached>>,
-) -> Result<(Answers, Bytes), Failure> {
+    sending: impl Future<Output = Result<AnswerStream, Unreached>>,
+) -> Result<(AnswerStream, Bytes), Failure> {
     let until = Instant::now() + cluster.proxy_timeout();
     // What is still to be sent when the time is over is not sent.
     let sent = timeout_at(until, sending).await;
@@ -246,7 +246,7 @@ fn success(item: ItemMessage) -> Result<Success, Failure> {
 }
 
 /// The answers that follow, as they come.
-fn rest(answers: Answers, access: Access) -> Events {
+fn rest(answers: AnswerStream, access: Access) -> Events {
     let items = stream::unfold(Some(answers), move |answers| async move {
         let mut answers = answers?;
         let item = match answers.next().await {

@@ -21,7 +21,7 @@ use crate::event::{
     },
 };
 use crate::id::ModelKey;
-use crate::search::{Live, News, Turn, Watched};
+use crate::search::{self, Live, News, Watched};
 
 pub(super) struct SubscribeSearch {
     model: ModelKey,
@@ -113,19 +113,22 @@ impl Watching {
                     let complete = ChangeEvent::complete(at);
                     self.ready.push_back(wire::News::Change(complete));
                 }
-                News::Turns(turns) => self.ready.extend(turns.into_iter().map(|(change, turn)| {
-                    wire::News::Change(ChangeEvent::new(change, Some(effect(turn))))
-                })),
+                News::Effects(effects) => {
+                    let event = |(change, caused)| {
+                        wire::News::Change(ChangeEvent::new(change, Some(effect(caused))))
+                    };
+                    self.ready.extend(effects.into_iter().map(event));
+                }
             }
         }
     }
 }
 
 /// What a change did, as events say it.
-const fn effect(turn: Turn) -> Effect {
-    match turn {
-        Turn::Entered => Effect::Entered,
-        Turn::Changed => Effect::Changed,
-        Turn::Left => Effect::Left,
+const fn effect(effect: search::Effect) -> Effect {
+    match effect {
+        search::Effect::Entered => Effect::Entered,
+        search::Effect::Changed => Effect::Changed,
+        search::Effect::Left => Effect::Left,
     }
 }

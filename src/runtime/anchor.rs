@@ -4,7 +4,7 @@ use std::{mem, sync::Arc, time::Duration};
 
 use super::{Session, machines::EntityEvent};
 use crate::engine::RunRecord;
-use crate::entity::{Document, Image};
+use crate::entity::{Document, Image, Json};
 use crate::error::Failure;
 use crate::id::DispatchKey;
 use crate::storage::{Attribution, Definitions, Task, Version};
@@ -79,8 +79,7 @@ impl Anchor {
     ) -> Result<(), Failure> {
         // An image staged for a member may be incomplete; one that a run saves may not.
         if record.is_some() && self.definitions.has_unique_keys() {
-            let document = Document::from_json(&image.document)
-                .map_err(|error| Failure::internal(error.to_string()))?;
+            let document = parsed(&image.document)?;
             self.definitions.model.unique_keys.values(&document)?;
         }
         let runs = record.into_iter().collect();
@@ -161,4 +160,9 @@ impl Origin {
             }
         }
     }
+}
+
+/// A stored document, parsed.
+pub(super) fn parsed(stored: &Json) -> Result<Document, Failure> {
+    Document::from_json(stored).map_err(|error| Failure::internal(error.to_string()))
 }

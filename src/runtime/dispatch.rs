@@ -10,7 +10,7 @@ use tracing::{Instrument as _, Span, info_span, warn};
 
 use super::{
     Initiator, Runtime, Session,
-    anchor::{Anchor, Origin},
+    anchor::{Anchor, Origin, parsed},
     drive::Stopped,
     machines::machine_called,
     token::Ticket,
@@ -22,7 +22,7 @@ use crate::engine::{
     RunsCall, Scope,
 };
 use crate::entity::{Document, Json};
-use crate::error::{Code, Failure};
+use crate::error::Code;
 use crate::id::{DispatchKey, EntityId, TransactionId};
 use crate::storage::Mark;
 
@@ -460,9 +460,7 @@ async fn changed_meanwhile(
     if now.image.document == *sent {
         return Ok(None);
     }
-    let document = Document::from_json(&now.image.document)
-        .map_err(|error| Failure::internal(error.to_string()))?;
-    Ok(Some(document))
+    Ok(Some(parsed(&now.image.document)?))
 }
 
 fn answered(call: &Dispatch, called: Dispatched, began: Instant) -> Answered {

@@ -142,29 +142,26 @@ impl Runtime {
                 error = session.cancelled(by) => return Err(error.into()),
             };
             run = step.run;
-            input = match step.next {
-                Next::Go => Input::Go,
+            // Most runs make no call, so their futures need no room for one.
+            let answered = match step.next {
+                Next::Go => {
+                    input = Input::Go;
+                    continue;
+                }
                 Next::Dispatch(call) => {
                     session.unit()?.verify().await?;
-                    // Most runs make no call, so their futures need no room for one.
-                    let calling = Box::pin(self.dispatch(session, &mut run, &call, anchor, by));
-                    let answered = calling.await?;
-                    if let Some(document) = answered.document() {
-                        anchor.definitions = self.learn(session, &definitions, document).await?;
-                    }
-                    Input::Answered(Box::new(answered))
+                    Box::pin(self.dispatch(session, &mut run, &call, anchor, by)).await?
                 }
                 Next::OnRuns(call) => {
                     session.unit()?.verify().await?;
-                    let called = Box::pin(self.call_on_runs(session, &run, &call, anchor, by));
-                    let answered = called.await?;
-                    if let Some(document) = answered.document() {
-                        anchor.definitions = self.learn(session, &definitions, document).await?;
-                    }
-                    Input::Answered(Box::new(answered))
+                    Box::pin(self.call_on_runs(session, &run, &call, anchor, by)).await?
                 }
                 Next::Settled => break,
             };
+            if let Some(document) = answered.document() {
+                anchor.definitions = self.learn(session, &definitions, document).await?;
+            }
+            input = Input::Answered(Box::new(answered));
         }
         // If a part was committed, it has stored what was pending when the run began.
         if let Some(base) = anchor.origin.base().filter(|_| session.id() != began_in)

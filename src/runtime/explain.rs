@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use super::{Error, Runtime, apart::Meter};
+use super::{Error, Runtime, anchor::parsed, apart::Meter};
 use crate::engine::{Entry, Run, Start, Subject, World};
 use crate::entity::{Document, Image};
 use crate::error::Failure;
@@ -185,19 +185,21 @@ impl Runtime {
         transition: Option<&TransitionName>,
         meter: Option<&Meter<'_>>,
     ) -> Result<Explained, Failure> {
-        let read = || {
-            Document::from_json(&image.document)
-                .map_err(|error| Failure::internal(error.to_string()))
-        };
         let now = self.0.clock.now();
         let start = transition.cloned().map_or(Start::Loopback, Start::Named);
-        let run = Run::update(image, read()?, start, image.transaction, now);
+        let run = Run::update(
+            image,
+            parsed(&image.document)?,
+            start,
+            image.transaction,
+            now,
+        );
         let run = self.as_known(run);
         let world = self.world(definitions, meter);
         let governing = world
             .workflows
             .govern(image.workflow.as_ref(), &image.state);
-        let document = read()?;
+        let document = parsed(&image.document)?;
         let facts = run.facts_of(&document, world.schema);
         let mut ways = governing.map_or_else(Vec::new, |workflow| {
             explain::ways(&workflow, &image.state, facts, meter)

@@ -8,7 +8,7 @@ use tracing::{debug, info, warn};
 
 use super::{
     Initiator, Runtime,
-    anchor::{Anchor, DueTask, Origin, Rest, Resumption},
+    anchor::{Anchor, DueTask, Origin, Rest, Resumption, parsed},
     drive::Stopped,
     incidents::{Fault, Held, Verdict, contained, lasting},
     later::{Continuation, TimerBody, timer_kind},
@@ -16,8 +16,8 @@ use super::{
     turns::{Room, TaskInFlight, Turns},
 };
 use crate::compute::Principal;
-use crate::engine::{self, Entry, Run, RunRecord, Start, StartKind};
-use crate::entity::{Actor, ActorKind, Document};
+use crate::engine::{self, Entry, Fate, Run, RunRecord, Start, StartKind};
+use crate::entity::{Actor, ActorKind};
 use crate::error::{Code, Failure};
 use crate::id::{EntityId, StateName, TransitionName};
 use crate::storage::{Attribution, Due, NextTask, Subject, Task, TaskKind};
@@ -292,7 +292,7 @@ impl Runtime {
         let definitions = self.definitions(&mut session, &base.image.model).await?;
         let run = Run::update(
             &base.image,
-            document(&base.image.document)?,
+            parsed(&base.image.document)?,
             Start::Fired {
                 kind,
                 transition: TransitionName::from(&*task.name),
@@ -362,7 +362,7 @@ impl Runtime {
         let definitions = self.definitions(&mut session, &base.image.model).await?;
         let run = Run::update(
             &base.image,
-            document(&base.image.document)?,
+            parsed(&base.image.document)?,
             Start::Resumed(continuation.suspended),
             session.id(),
             self.0.clock.now(),
@@ -380,7 +380,12 @@ impl Runtime {
         let mut warnings = Vec::new();
         let driven = self.drive_to_end(&mut session, run, &mut anchor, &by, &mut warnings);
         match driven.await {
-            Ok(_) => {
+            Ok(Fate::Dropped) => {
+                // Another process has given the rest up and freed the key, which stays free.
+                session.finish(&by.cancel).await?;
+                Ok(Done::Yes)
+            }
+            Ok(Fate::Saved | Fate::Declined | Fate::Rested) => {
                 session.finish_with(&so_far, &by.cancel).await?;
                 Ok(Done::Yes)
             }
@@ -399,10 +404,6 @@ impl Runtime {
             Err(stopped) => Err(stopped.failure(self.0.settings.compat)),
         }
     }
-}
-
-pub(super) fn document(json: &crate::entity::Json) -> Result<Document, Failure> {
-    Document::from_json(json).map_err(|error| Failure::internal(error.to_string()))
 }
 
 /// The principal of work that no request asked for.
@@ -424,6 +425,7 @@ pub(super) mod tests {
     use crate::compat::Compat;
     use crate::compute::{self, Members};
     use crate::engine::Limits;
+    use crate::entity::Document;
     use crate::id::{EntityId, ModelKey};
     use crate::model::Schema;
     use crate::runtime::{Content, NewEntity, Settings, Update};

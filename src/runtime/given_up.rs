@@ -6,9 +6,8 @@ use tracing::warn;
 
 use super::{
     Initiator, Runtime, Session,
-    anchor::{Anchor, Origin, Rest, Resumption},
+    anchor::{Anchor, Origin, Rest, Resumption, parsed},
     drive::Stopped,
-    fire::document,
     later::Continuation,
     promise::free,
 };
@@ -77,7 +76,7 @@ impl Runtime {
         }
         let run = Run::update(
             &base.image,
-            document(&base.image.document)?,
+            parsed(&base.image.document)?,
             Start::GivenUp(continuation.suspended),
             session.id(),
             self.0.clock.now(),

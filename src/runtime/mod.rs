@@ -109,8 +109,8 @@ pub struct RunSettings {
     /// How long the end of a simple saga is waited for, and of the compensations of one that is
     /// cancelled.
     pub sync_timeout: Duration,
-    /// How many bytes a tenant may store before its schedules and modules stop adding to them; none
-    /// for any number.
+    /// How many bytes a tenant may store before its schedules, triggers and modules stop adding to
+    /// them; none for any number.
     pub stored_bytes_max: Option<u64>,
     /// Whether a tick that names no managers processes only the first that is in progress.
     pub one_manager_per_tick: bool,
@@ -285,15 +285,14 @@ impl Runtime {
             wasm,
             calls,
         } = workers;
-        let plans = Arc::<runs::Plans>::default();
         let signer = Signer::new(storage.node(), signing);
         Self(Arc::new(Inner {
-            transactions: Arc::new(Transactions::new(Arc::clone(&plans))),
+            transactions: Arc::default(),
             storage,
             registry,
             channels,
             calls,
-            plans,
+            plans: Arc::default(),
             task_transactions: runs::TaskTransactions::default(),
             modules: runs::Modules::new(wasm),
             parsed: runs::Parsed::default(),
@@ -318,8 +317,8 @@ impl Runtime {
         self.0.settings.runs.sync_timeout
     }
 
-    /// Whether what runs on behalf of a tenant may add to what it stores: schedules and modules, which
-    /// are no requests, are held to the same limit.
+    /// Whether what runs on behalf of a tenant may add to what it stores: schedules, triggers and
+    /// modules, which are no requests, are held to the same limit.
     fn may_store_more(&self, tenant: &Tenant) -> bool {
         let most = self.0.settings.runs.stored_bytes_max;
         most.is_none_or(|most| self.0.storage.stored_bytes(tenant) < most)

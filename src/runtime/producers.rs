@@ -9,7 +9,7 @@
 //! schedule over from a process that is gone fires what that one has left.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeSet, HashMap, HashSet},
     sync::Arc,
     time::Duration,
 };
@@ -60,6 +60,10 @@ pub(super) type Name = (Tenant, RecordKey);
 struct Agenda {
     due: BTreeSet<(Timestamp, Name)>,
     of: HashMap<Name, Planned>,
+    /// Those whose records could not be read: nothing is fired until they are.
+    unread: HashSet<Name>,
+    /// When they are read again.
+    read_at: Option<Timestamp>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -73,6 +77,7 @@ struct Planned {
 
 impl Agenda {
     fn put(&mut self, name: Name, planned: Option<Planned>) {
+        self.unread.remove(&name);
         if let Some(before) = self.of.remove(&name) {
             self.due.remove(&(before.due, name.clone()));
         }
@@ -109,6 +114,20 @@ impl Agenda {
         self.put(name, left);
     }
 
+    /// Notes that the record of a schedule could not be read. What it was planned for is kept.
+    fn put_unread(&mut self, name: Name, now: Timestamp) {
+        self.unread.insert(name);
+        self.read_at = Some(now.after(AFTER_TROUBLE));
+    }
+
+    /// Takes those out that are to be read again.
+    fn take_unread(&mut self, now: Timestamp) -> HashSet<Name> {
+        match self.read_at.take_if(|at| *at <= now) {
+            Some(_) => std::mem::take(&mut self.unread),
+            None => HashSet::new(),
+        }
+    }
+
     /// Takes out what is due.
     fn take_due(&mut self, now: Timestamp) -> Vec<(Name, Planned)> {
         let mut taken = Vec::new();
@@ -116,19 +135,23 @@ impl Agenda {
             && *due <= now
             && let Some((_, name)) = self.due.pop_first()
         {
-            if let Some(planned) = self.of.remove(&name) {
+            if !self.unread.contains(&name)
+                && let Some(planned) = self.of.remove(&name)
+            {
                 taken.push((name, planned));
             }
         }
         taken
     }
 
-    fn names(&self) -> Vec<Name> {
-        self.of.keys().cloned().collect()
+    fn names(&self) -> HashSet<Name> {
+        self.of.keys().chain(&self.unread).cloned().collect()
     }
 
+    /// When there is something to do.
     fn next(&self) -> Option<Timestamp> {
-        self.due.first().map(|(due, _)| *due)
+        let due = self.due.first().map(|(due, _)| *due);
+        due.into_iter().chain(self.read_at).min()
     }
 }
 
@@ -227,8 +250,12 @@ impl Runtime {
     }
 
     /// Takes out what is due and this process is to fire; what others are to fire is looked at again.
+    /// Before that, records are read again that could not be.
     async fn leave_to_others(&self, agenda: &mut Agenda) -> Vec<(Name, Planned)> {
         let now = self.0.clock.now();
+        for name in agenda.take_unread(now) {
+            self.plan(agenda, name).await;
+        }
         let due = agenda.take_due(now).into_iter();
         let (due, left): (Vec<_>, Vec<_>) = due.partition(|(name, _)| self.looks_after(name));
         for (name, planned) in left {
@@ -298,8 +325,7 @@ impl Runtime {
             },
             Err(error) => {
                 warn!(%error, "a schedule could not be read; retrying");
-                let due = self.0.clock.now().after(AFTER_TROUBLE);
-                agenda.put(name, Some(Planned::at(due)));
+                agenda.put_unread(name, self.0.clock.now());
             }
         }
     }
@@ -418,5 +444,38 @@ impl Runtime {
             }
         }
         Ok(live)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_micros(seconds * 1_000_000)
+    }
+
+    fn named(definition: &str) -> Name {
+        ("t".into(), producer::schedule_key("default", definition))
+    }
+
+    #[test]
+    fn a_schedule_that_could_not_be_read_is_read_again_before_it_fires() {
+        let mut agenda = Agenda::default();
+        let (known, new) = (named("known"), named("new"));
+        agenda.put(known.clone(), Some(Planned::at(at(10))));
+        agenda.put_unread(known.clone(), at(9));
+        agenda.put_unread(new.clone(), at(9));
+        assert_eq!(agenda.next(), Some(at(10)));
+        assert!(agenda.take_due(at(10)).is_empty());
+        assert!(agenda.names().contains(&new));
+        // The instant that was reached meanwhile is left out by nobody.
+        assert_eq!(agenda.of[&known].instant, at(10));
+        assert_eq!(agenda.take_unread(at(10)), [known.clone(), new].into());
+        assert!(agenda.take_unread(at(100)).is_empty());
+        agenda.put(known.clone(), Some(Planned::at(at(10))));
+        let due = agenda.take_due(at(10)).into_iter();
+        assert_eq!(due.map(|(name, _)| name).collect::<Vec<_>>(), [known]);
+        assert_eq!(agenda.next(), None);
     }
 }

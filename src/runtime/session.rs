@@ -215,9 +215,7 @@ impl Session {
             unit.remember(promise.provisional(entry))?;
         }
         let next = Box::new(unit.successor(entry));
-        let published = unit.published_types();
         unit.commit(&cancel).await?;
-        self.transactions.have_published(next.tenant(), &published);
         if let Some(promise) = &mut self.promise {
             promise.is_stored();
         }
@@ -538,10 +536,17 @@ impl Session {
         answer: &str,
         cancel: &CancellationToken,
     ) -> Result<(), Failure> {
-        if let Some(promise) = self.promise.take() {
-            self.unit()?.remember(promise.outcome(answer))?;
+        if let Some(promise) = self.promise.take()
+            && let Err(failure) = self.remember(promise, answer)
+        {
+            return Err(self.fail(failure).await);
         }
         self.finish(cancel).await
+    }
+
+    fn remember(&mut self, promise: Promise, answer: &str) -> Result<(), Failure> {
+        self.unit()?.remember(promise.outcome(answer))?;
+        Ok(())
     }
 
     /// Commits the unit if this session owns it; otherwise its owner commits or drops it.
@@ -566,12 +571,7 @@ impl Session {
             Progress::Nothing => cancel,
             Progress::Part(_) => &CancellationToken::new(),
         };
-        let published = unit.published_types();
-        let tenant = (!published.is_empty()).then(|| unit.tenant().clone());
         let outcome = unit.commit(cancel).await;
-        if let (Ok(_), Some(tenant)) = (&outcome, tenant) {
-            self.transactions.have_published(&tenant, &published);
-        }
         if let (Ok(_), Progress::Part(unfinished)) = (&outcome, &mut owner.progress) {
             unfinished.task = None;
         }
@@ -671,5 +671,32 @@ impl Drop for Session {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::{ManualClock, Timestamp};
+    use crate::runtime::{RunSettings, fire::tests::runtime_with};
+
+    #[tokio::test]
+    async fn an_answer_that_is_too_large_to_be_kept_fails_like_any_commit_after_a_part() {
+        let runtime = runtime_with(&ManualClock::default(), RunSettings::DEFAULT).await;
+        let by = Initiator::system(&"t".into());
+        let mut session = runtime.session(&by, None).await.expect("a session");
+        let once = Once {
+            key: "k".into(),
+            part: 0,
+            print: [0; 32],
+            expires: Timestamp::from_micros(1),
+        };
+        session.promise(Promise::new(once, |_, _| String::new()));
+        session.has_committed(EntityId::fresh(), TransactionId::fresh());
+        let answer = "x".repeat(65 << 20);
+        let failure = session.finish_with(&answer, &by.cancel).await;
+        let failure = failure.expect_err("too large");
+        let mut names = failure.properties().iter().map(|(name, _)| *name);
+        assert!(names.any(|name| name == COMMITTED), "{failure:?}");
     }
 }

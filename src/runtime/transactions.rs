@@ -23,7 +23,7 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::{Error, runs::Plans, token::Ticket};
+use super::{Error, token::Ticket};
 use crate::id::{Tenant, TransactionId};
 use crate::storage::{Mark, UnitOfWork};
 
@@ -38,8 +38,6 @@ const WAITING_MAX: usize = 1_024;
 pub(super) struct Transactions {
     open: Mutex<HashMap<TransactionId, Open>>,
     attempts: AtomicU64,
-    /// What published events may concern.
-    plans: Arc<Plans>,
 }
 
 #[derive(Debug)]
@@ -106,20 +104,6 @@ impl Drop for Lease {
 }
 
 impl Transactions {
-    pub(super) fn new(plans: Arc<Plans>) -> Self {
-        Self {
-            plans,
-            ..Self::default()
-        }
-    }
-
-    /// Events of these types, by namespace, were committed.
-    pub(super) fn have_published(&self, tenant: &Tenant, types: &[(Arc<str>, Arc<str>)]) {
-        for (namespace, kind) in types {
-            self.plans.invalidate(tenant, namespace, kind);
-        }
-    }
-
     pub(super) fn is_empty(&self) -> bool {
         self.lock().is_empty()
     }

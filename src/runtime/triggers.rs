@@ -49,6 +49,9 @@ const AFTER_CONFLICT: Duration = Duration::from_millis(50);
 /// The pause after a failure.
 const AFTER_TROUBLE: Duration = Duration::from_secs(1);
 
+/// After which pause a trigger is looked at again whose tenant may not store more.
+const WITHOUT_ROOM: Duration = Duration::from_secs(60);
+
 /// How long the ends of runs are collected before a trigger continues that had no room.
 const COLLECTING: Duration = Duration::from_millis(100);
 
@@ -184,6 +187,8 @@ impl Runtime {
                 }
             }
             drop(looking);
+            // It is woken by all that is published, so what that outdates is not collected for long.
+            self.forget_outdated();
             while let Ok(name) = changed.try_recv() {
                 looked_at.insert(name);
             }
@@ -305,6 +310,10 @@ impl Runtime {
             Err(error) if error.code() == Code::RunDefinitionNotFound => return Ok(Next::Record),
             Err(error) => return Err(error.into()),
         }
+        if !self.may_store_more(tenant) {
+            // News do not shorten the pause.
+            return Ok(Next::At(self.0.clock.now().after(WITHOUT_ROOM)));
+        }
         let source = topic.insert(trigger.topic());
         let limit = trigger.size().max(STARTS_MAX);
         let read = self
@@ -403,5 +412,60 @@ fn event(event: &TopicEvent) -> Event<'_> {
         sequence: event.sequence,
         payload: &event.payload,
         time: event.at,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{json, value::to_raw_value};
+
+    use super::*;
+    use crate::clock::ManualClock;
+    use crate::registry::NewDefinition;
+    use crate::runtime::{RunSettings, fire::tests::runtime_with};
+    use crate::storage::{NewTopicEvent, RunsWanted};
+
+    const NAMESPACE: &str = "default";
+
+    #[tokio::test]
+    async fn a_trigger_starts_nothing_while_its_tenant_has_stored_its_limit() {
+        for (limit, expected) in [(1, 0), (1 << 30, 1)] {
+            let settings = RunSettings {
+                stored_bytes_max: Some(limit),
+                ..RunSettings::DEFAULT
+            };
+            let runtime = runtime_with(&ManualClock::default(), settings).await;
+            let counting = runtime.storage().count_usage(CancellationToken::new());
+            counting.await;
+            let by = Initiator::system(&"t".into());
+            let document = json!({"kind": "Workflow", "name": "ship", "version": "1",
+                "trigger": {"stream": "orders"},
+                "start": {"waitForSignal": {"type": "go"},
+                    "transitions": {"success": "flo.Completed"}}});
+            let sent = to_raw_value(&document).expect("JSON");
+            let (new, findings) = NewDefinition::read(NAMESPACE, &sent);
+            let new = new.unwrap_or_else(|| panic!("{findings}"));
+            let mut session = runtime.session(&by, None).await.expect("a session");
+            let unit = session.unit().expect("a unit");
+            let now = runtime.storage().now();
+            new.create(unit, NAMESPACE, now).await.expect("creates");
+            let event = NewTopicEvent {
+                payload: "{}".into(),
+                kind: None,
+                key: None,
+                id: None,
+            };
+            let topic = TopicKey::new(NAMESPACE, "orders");
+            unit.publish(topic, vec![event]).expect("publishes");
+            session.finish(&by.cancel).await.expect("commits");
+            let key = producer::trigger_key(NAMESPACE, "ship");
+            let (topic, next) = runtime.look_at_trigger(&(by.tenant.clone(), key)).await;
+            // News would not shorten the pause.
+            assert_eq!(topic.is_none(), expected == 0);
+            assert_eq!(matches!(next, Next::At(_)), expected == 0);
+            let wanted = RunsWanted::default();
+            let runs = runtime.storage().runs(&by.tenant, &wanted, 10).await;
+            assert_eq!(runs.expect("reads").len(), expected);
+        }
     }
 }

@@ -7,7 +7,7 @@ use tracing::warn;
 
 use super::{
     Error, Initiator, Runtime, Session,
-    anchor::{Anchor, Origin},
+    anchor::{Anchor, Origin, parsed},
 };
 use crate::clock::PointInTime;
 use crate::engine::{Run, RunRecord, Start, Subject};
@@ -116,7 +116,7 @@ impl Runtime {
         let definitions = self.definitions(session, &base.image.model).await?;
         let mut extension = None;
         let document = match content {
-            Content::Kept => read(&base.image.document)?,
+            Content::Kept => parsed(&base.image.document)?,
             Content::Replaced(document) => {
                 extension = self.validate(&definitions, &document).await?;
                 document
@@ -328,7 +328,7 @@ impl Runtime {
     ) -> Result<Document, Failure> {
         let (size, stored) = (patch.work(stored.as_str().len()), stored.clone());
         self.apart_if_long(definitions, size, move |runtime, definitions, stop| {
-            let patched = patch.apply_unless(&read(&stored)?, stop);
+            let patched = patch.apply_unless(&parsed(&stored)?, stop);
             let document =
                 patched.map_err(|error| Failure::new(Code::BadRequest, error.to_string()))?;
             definitions
@@ -371,10 +371,6 @@ impl Runtime {
         let definitions = session.unit()?.definitions(model).await?;
         Ok(definitions.ok_or_else(|| storage::Error::ModelNotFound(model.clone()))?)
     }
-}
-
-fn read(stored: &Json) -> Result<Document, Failure> {
-    Document::from_json(stored).map_err(|error| Failure::internal(error.to_string()))
 }
 
 /// The definitions as the unit sees them after its model was extended.

@@ -41,13 +41,13 @@ pub struct Watched {
 
 /// How a change affected a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Turn {
+pub enum Effect {
     Entered,
     Changed,
     Left,
 }
 
-impl Turn {
+impl Effect {
     /// The effect on an entity that matched, or not, before and after a change.
     const fn of(before: bool, after: bool) -> Option<Self> {
         match (before, after) {
@@ -67,7 +67,7 @@ pub enum News {
     /// The result is complete, as of a sequence.
     Complete(Sequence),
     /// The effects of later changes. The document of a change is included if requested.
-    Turns(Vec<(Changed, Turn)>),
+    Effects(Vec<(Changed, Effect)>),
 }
 
 /// A live search.
@@ -173,9 +173,9 @@ impl Live {
             if self.ahead.is_empty() {
                 self.read_on().await?;
             }
-            let turns = self.evaluate().await?;
-            if !turns.is_empty() {
-                return Ok(News::Turns(turns));
+            let effects = self.evaluate().await?;
+            if !effects.is_empty() {
+                return Ok(News::Effects(effects));
             }
         }
     }
@@ -208,7 +208,7 @@ impl Live {
     }
 
     /// Evaluates the next changes: as many as fit into one part.
-    async fn evaluate(&mut self) -> Result<Vec<(Changed, Turn)>, Failure> {
+    async fn evaluate(&mut self) -> Result<Vec<(Changed, Effect)>, Failure> {
         let definitions = definitions(&self.storage, &self.watched).await?;
         let nulls = self.storage.absent_lists_are_null();
         let evaluate = async |version: Version| -> Result<Evaluated, Failure> {
@@ -234,8 +234,8 @@ impl Live {
         let needed = self.ahead.iter().flat_map(Ahead::needed);
         let needed: Vec<_> = needed.filter(|position| known.insert(*position)).collect();
         let mut rest = needed.as_slice();
-        let mut turns = Vec::new();
-        while turns.is_empty() && !self.ahead.is_empty() {
+        let mut effects = Vec::new();
+        while effects.is_empty() && !self.ahead.is_empty() {
             if !rest.is_empty() {
                 let reading = self.storage.reading_behind().await;
                 let now = self.storage.latest();
@@ -262,13 +262,13 @@ impl Live {
                 let of = |position| evaluated.get(&position);
                 let before = replaced.and_then(of).is_some_and(|before| before.holds);
                 let after = of(change.position);
-                if let Some(turn) = Turn::of(before, after.is_some_and(|after| after.holds)) {
+                if let Some(effect) = Effect::of(before, after.is_some_and(|after| after.holds)) {
                     let document = after.and_then(|after| after.document.clone());
-                    turns.push((Changed { document, ..change }, turn));
+                    effects.push((Changed { document, ..change }, effect));
                 }
             }
         }
-        Ok(turns)
+        Ok(effects)
     }
 }
 

@@ -32,7 +32,7 @@ pub use group::{Aggregate, Aggregation, Group, GroupBy, GroupError, Grouping, gr
 pub use hits::{Hits, Outgoing};
 pub use job_runner::JobRunner;
 pub use jobs::{Asked, JobError, JobPage, JobSettings, Jobs, expires};
-pub use live::{Live, News, Turn, Watched};
+pub use live::{Effect, Live, News, Watched};
 pub use matches::Matches;
 pub use order::{Order, OrderError, SORT_KEYS_MAX, SortKey, SortSubject};
 pub use page::page;

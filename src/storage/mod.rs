@@ -70,7 +70,8 @@ pub use error::Error;
 pub use handle::Storage;
 pub use job::{JobPlan, JobTenant, NewJob};
 pub use memory::{
-    MirrorName, NextTask, Sought, StoredLease, ToMirror, Trouble, Watch, Wish, WokenRun, Work,
+    MirrorName, NextTask, PublishedTypes, Sought, StoredLease, ToMirror, Trouble, Watch, Wish,
+    WokenRun, Work,
 };
 pub use port::{
     Copied, CopyError, CopyProgress, CopyStep, DatabaseLocation, Definitions, Durability, Finished,

@@ -17,12 +17,16 @@ pub fn pulse(begun: Instant, failed: bool) {
     HISTOGRAMS[usize::from(failed)].record(begun.elapsed());
 }
 
-/// Counts a batch of commits that was written, or that has to be validated again.
-pub fn link(overtaken: bool) {
-    static COUNTERS: LazyLock<[Counter; 2]> = LazyLock::new(|| {
-        ["committed", "overtaken"].map(|outcome| counter!(LINKS, "outcome" => outcome))
-    });
-    COUNTERS[usize::from(overtaken)].increment(1);
+/// Counts a batch of commits that was written.
+pub fn batch_committed() {
+    static COUNTER: LazyLock<Counter> = LazyLock::new(|| counter!(LINKS, "outcome" => "committed"));
+    COUNTER.increment(1);
+}
+
+/// Counts a batch of commits that has to be validated again, because another node wrote first.
+pub fn batch_overtaken() {
+    static COUNTER: LazyLock<Counter> = LazyLock::new(|| counter!(LINKS, "outcome" => "overtaken"));
+    COUNTER.increment(1);
 }
 
 /// Changes the number of streams to other nodes.

@@ -545,3 +545,17 @@ async fn events_are_appended_to_a_stream_and_read() {
         .await;
     assert!(other.err.contains("TOPIC_NOT_FOUND"), "{}", other.err);
 }
+
+#[tokio::test]
+async fn a_stream_of_large_events_is_read_to_its_end() {
+    let server = Server::start();
+    let shell = Shell::beside(&server);
+    let connection = server.connect().await;
+    let event = json!({"payload": {"text": "x".repeat(900_000)}});
+    for _ in 0..6 {
+        let events = json!({"topic": "scans", "events": [event]});
+        connection.ok("TopicPublishRequest", events).await;
+    }
+    let read = shell.line(&["stream", "read", "scans"]).await;
+    assert_eq!(read.lines().count(), 6);
+}

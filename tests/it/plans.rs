@@ -5,8 +5,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::support::{
-    PATIENCE, between_looks,
+    PATIENCE, between_looks, create,
     flow::{Ended, Flow, workflow},
+    governed_model,
 };
 
 /// A workflow of one step, which runs the plan; every outcome is an end.
@@ -530,5 +531,47 @@ async fn a_tracked_attempt_waits_for_its_outcome() {
             .expect("accepted");
         assert_eq!(completed["applied"], true);
         assert_eq!(steps(&flow.ended(&id).await), expected, "{outcome}");
+    }
+}
+
+/// 1.7.4: transitions that signal runs take permits like any other arrival.
+#[tokio::test]
+async fn a_rate_limit_holds_for_runs_that_transitions_signal() {
+    let flow = Flow::new().await;
+    let limit = json!({"rate_limit": {"max_per_hour": 1}});
+    let plan = json!({"executors": [executor("a", "echo", limit)]});
+    let waits = json!({"waitForSignal": {"type": "go"}, "transitions": {"success": "pay"}});
+    let ways = json!({"success": "flo.Completed", "failure": "flo.Failed"});
+    let pays = json!({"pay": {"run": "@plan/p", "transitions": ways}});
+    let mut document = workflow("told", waits, pays);
+    document["plans"] = json!({"p": plan});
+    document["idempotency"] = json!("optional");
+    flow.define(document).await;
+    let processor =
+        |kind: &str, config: Value| json!([{"type": kind, "name": kind, "config": config}]);
+    let states = json!({"version": "1", "name": "orders", "initialState": "NEW", "states": {
+        "NEW": {"transitions": [{"name": "start", "next": "OPEN", "manual": true,
+            "processors": processor("run", json!({"definition": "told"}))}]},
+        "OPEN": {"transitions": [{"name": "tell", "next": "DONE", "manual": true,
+            "processors": processor("signal", json!({"signal": "go"}))}]},
+        "DONE": {}}});
+    let connection = &flow.connection;
+    let model = governed_model(connection, "order", json!({"n": 1}), states).await;
+    for expected in [&["start a", "success a"][..], &["rate_limited a"][..]] {
+        let entity = create(connection, &model, json!({"n": 1})).await;
+        let take = |name: &str| json!({"entityId": entity, "transition": name});
+        connection
+            .ok("EntityTransitionRequest", take("start"))
+            .await;
+        let page = connection
+            .ok("RunsGetRequest", json!({"entityId": entity}))
+            .await;
+        let run = page["items"][0]["runId"]
+            .as_str()
+            .expect("an id")
+            .to_owned();
+        flow.waits(&run, "signal").await;
+        connection.ok("EntityTransitionRequest", take("tell")).await;
+        assert_eq!(steps(&flow.ended(&run).await), expected);
     }
 }

@@ -189,20 +189,29 @@ fn a_start_without_room_beside_the_database_says_so() {
     let (code, _, error) = run(folder.path(), &[], &["migrate"]);
     assert_eq!(code, Some(0), "{error}");
     let plain = command(folder.path(), &[]);
-    let given = plain.get_envs();
-    // The memory that connections share is a file of 32 KiB.
-    let output = Command::new("/bin/sh")
-        .args(["-c", "ulimit -f 16; exec \"$0\""])
-        .arg(plain.get_program())
-        .current_dir(folder.path())
-        .env_clear()
-        .envs(given.filter_map(|(name, value)| Some((name, value?))))
-        .stdin(Stdio::null())
-        .output()
-        .expect("runs");
-    let error = String::from_utf8_lossy(&output.stderr);
-    let is_said = error.contains("interlock.db cannot be used: no storage space");
-    assert!(output.status.code() == Some(1) && is_said, "{error}");
+    let settings = plain.get_envs();
+    let settings: Vec<_> = settings
+        .filter_map(|(name, value)| Some((name, value?)))
+        .collect();
+    for given in [&[][..], &["migrate"]] {
+        // The memory that connections share is a file of 32 KiB.
+        let output = Command::new("/bin/sh")
+            .args(["-c", "ulimit -f 16; exec \"$0\" \"$@\""])
+            .arg(plain.get_program())
+            .args(given)
+            .current_dir(folder.path())
+            .env_clear()
+            .envs(settings.clone())
+            .stdin(Stdio::null())
+            .output()
+            .expect("runs");
+        let error = String::from_utf8_lossy(&output.stderr);
+        let is_said = error.contains("interlock.db cannot be used: no storage space");
+        assert!(
+            output.status.code() == Some(1) && is_said,
+            "{given:?}: {error}"
+        );
+    }
 }
 
 #[test]

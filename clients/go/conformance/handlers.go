@@ -183,6 +183,9 @@ func (r *running) execute(ctx context.Context, one step) (result any, ends bool,
 			select {
 			case <-r.handler.program.gate(one.text(name)).opened:
 			case <-ctx.Done():
+				if reason := one.text("reason"); reason != "" {
+					return nil, true, errors.New(reason)
+				}
 				return nil, true, ctx.Err()
 			}
 		case "call":

@@ -136,6 +136,7 @@ class Scripts:
             how = "rejected"
             raise
         finally:
+            how = "cancelled" if one.is_given_up else how
             self._host.say({"event": "left", "call": one.number, "how": how})
         return result
 
@@ -152,6 +153,7 @@ class _Call:
         entity_id: str | None,
     ) -> None:
         self.number = host.next_call()
+        self.is_given_up = False
         self._host = host
         self._context = context
         self._outside = outside
@@ -184,7 +186,7 @@ class _Call:
                 case "warn":
                     self._context.warn(given)
                 case "wait":
-                    await self._host.gate(given).wait()
+                    await self._wait(given, step.get("reason"))
                 case "call":
                     await self._ask(self._context.client, given)
                 case "collect":
@@ -192,6 +194,16 @@ class _Call:
                 case "outside":
                     await self._ask(self._outside, given)
         return None
+
+    async def _wait(self, gate: str, reason: str | None) -> None:
+        """Wait at a gate; with a reason, fail with it if the call is given up."""
+        try:
+            await self._host.gate(gate).wait()
+        except asyncio.CancelledError:
+            if reason is None:
+                raise
+            self.is_given_up = True
+            raise RuntimeError(reason) from None
 
     async def _ask(self, operations: Operations, given: Step) -> None:
         payload = self._filled(given["payload"])

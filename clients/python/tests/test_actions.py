@@ -1,6 +1,7 @@
 """What a member that executes actions says on the wire."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -188,12 +189,24 @@ async def test_a_cancelled_task_is_given_up_without_an_answer() -> None:
     assert events.payload(response)["requestId"] == "r-2"
 
 
-async def test_a_cancelled_call_of_a_saga_is_answered() -> None:
+async def end_as_cancelled() -> None:
+    await asyncio.Event().wait()
+
+
+async def end_with_another_error() -> None:
+    try:
+        await asyncio.Event().wait()
+    except asyncio.CancelledError:
+        raise Rejected("aborted", code="ABORTED") from None
+
+
+@pytest.mark.parametrize("end", [end_as_cancelled, end_with_another_error])
+async def test_a_cancelled_call_of_a_saga_is_answered(end: Callable[[], Awaitable[None]]) -> None:
     member = Member()
 
     @member.action("charge-payment")
     async def charge(_order: Any, _context: TaskContext) -> None:
-        await asyncio.Event().wait()
+        await end()
 
     call = CALL | {"kind": "connector"}
     cancel = {"taskId": "wfrun-7.1", "requestId": "r-1", "reason": "the run was cancelled"}

@@ -399,6 +399,13 @@ async def test_topics_keep_their_events_in_order_and_start_runs(client: Client) 
     assert sorted(given["n"] for given in inputs) == [1, 2]
 
 
+async def test_a_topic_of_large_events_is_read_to_its_end(client: Client) -> None:
+    for _ in range(6):
+        await client.runs.topics.publish("scans", [NewEvent({"text": "x" * 900_000})])
+    events = [event async for event in client.runs.topics.read("scans")]
+    assert [event.sequence for event in events] == [1, 2, 3, 4, 5, 6]
+
+
 async def test_namespaces_keep_workflows_apart(client: Client) -> None:
     billing = client.runs.within("billing")
     await billing.definitions.create(one_step("one-step", "act"))

@@ -2,7 +2,7 @@
 
 use std::{
     pin::Pin,
-    sync::{Arc, Mutex, OnceLock, PoisonError, Weak},
+    sync::{Arc, Mutex, OnceLock, Weak},
     task::{Context, Poll, ready},
     time::Duration,
 };
@@ -26,6 +26,7 @@ use crate::{
     },
     options::ConnectOptions,
     stream::{Outbox, Receiver, Stream},
+    sync::locked,
     version,
 };
 
@@ -111,18 +112,17 @@ impl Connection {
 
     /// The open stream, if there is one.
     pub(crate) fn current(&self) -> Option<Arc<Stream>> {
-        let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        current.clone().filter(|open| open.failure().is_none())
+        let current = locked(&self.current).clone();
+        current.filter(|open| open.failure().is_none())
     }
 
     #[cfg(test)]
     pub(crate) fn use_stream(&self, open: Arc<Stream>) {
-        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Some(open);
+        *locked(&self.current) = Some(open);
     }
 
     fn channel(&self) -> Channel {
-        let mut channel = self.channel.lock().unwrap_or_else(PoisonError::into_inner);
-        channel
+        locked(&self.channel)
             .get_or_insert_with(|| self.endpoint.connect_lazy())
             .clone()
     }
@@ -163,8 +163,7 @@ impl Connection {
         while self.current().is_none() {
             match timeout_at(until, self.endpoint.connect()).await {
                 Ok(Ok(connected)) => {
-                    let mut channel = self.channel.lock().unwrap_or_else(PoisonError::into_inner);
-                    channel.get_or_insert(connected);
+                    locked(&self.channel).get_or_insert(connected);
                     break;
                 }
                 Ok(Err(source)) => {
@@ -204,12 +203,11 @@ impl Connection {
     }
 
     fn failed(&self) -> Option<Error> {
-        let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
-        failed.clone()
+        locked(&self.failed).clone()
     }
 
     fn set_failed(&self, failure: Option<Error>) {
-        *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = failure;
+        *locked(&self.failed) = failure;
     }
 
     /// The open stream, or another one, however long it takes to open it. It fails only when the
@@ -244,8 +242,7 @@ impl Connection {
                 Ok(open) => {
                     opening.opened = Some(Instant::now());
                     self.set_failed(None);
-                    let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-                    *current = Some(Arc::clone(&open));
+                    *locked(&self.current) = Some(Arc::clone(&open));
                     return Ok(open);
                 }
                 Err(error) if error.is_lost() => {

@@ -50,6 +50,7 @@ mod options;
 mod request;
 mod runs;
 mod stream;
+mod sync;
 mod text;
 mod trace;
 mod version;

@@ -3,7 +3,7 @@
 use std::{
     collections::{HashMap, VecDeque},
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock},
     task::{Context, Poll, Waker},
     time::Duration,
 };
@@ -21,6 +21,7 @@ use crate::{
     Code, Error, Result,
     envelope::{REQUEST_ID, SEQUENCE, TRANSACTION, kind},
     generated::cloudevents::CloudEvent,
+    sync::locked,
 };
 
 /// How many bytes of answers may be unread before the stream is no longer read, and the server
@@ -112,7 +113,7 @@ impl Stream {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.state)
     }
 
     /// Reads until the stream ends.
@@ -141,11 +142,7 @@ impl Stream {
 
     fn receive(self: &Arc<Self>, event: CloudEvent, receiver: Option<&dyn Receiver>) {
         if event.r#type == kind::GREETING {
-            let waiting = self
-                .greeted
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .take();
+            let waiting = locked(&self.greeted).take();
             if let Some(waiting) = waiting {
                 // If nobody waits any more, the stream is being given up.
                 let _ = waiting.send(event);

@@ -179,7 +179,7 @@ class Call {
         this.context.warn(value);
         return undefined;
       case "wait":
-        await this.wait(value);
+        await this.wait(value, step.reason);
         return undefined;
       case "call":
         await this.sayAnswer("ok", ask(this.context, this.filled(value)));
@@ -195,11 +195,12 @@ class Call {
     }
   }
 
-  /** Waits at a gate, until the call is given up. */
-  private async wait(gate: string): Promise<void> {
+  /** Waits at a gate, until the call is given up: then it fails with the reason, if there is one. */
+  private async wait(gate: string, reason?: unknown): Promise<void> {
     const { signal } = this.context;
     await new Promise<void>((resolve, reject) => {
-      const leave = (): void => reject(signal.reason);
+      const why = typeof reason === "string" ? new Error(reason) : undefined;
+      const leave = (): void => reject(why ?? signal.reason);
       if (signal.aborted) leave();
       signal.addEventListener("abort", leave, { once: true });
       void this.host.gate(gate).then(resolve);

@@ -317,7 +317,8 @@ export class Connection implements Asker {
     });
     const timer = setTimeout(() => stream.abandon(), GREETING_TIMEOUT_MS);
     try {
-      await this.hooks.greet(stream);
+      // A server that is late greets nobody who has left: the call ends with the stream.
+      await until(this.hooks.greet(stream), this.closing.signal);
       checkVersion(version);
     } catch (error) {
       stream.abandon();

@@ -14,6 +14,7 @@ import {
   silentLogger,
   WorkflowFailedError,
 } from "interlock-client";
+import { deferred } from "./scripted.js";
 import { Server } from "./servers.js";
 
 interface Parcel {
@@ -288,17 +289,4 @@ async function connected(client: Client, tag: string): Promise<void> {
     const { members } = await client.operations.computeMembersGet({}, { signal: deadline });
     if (members.some((member) => member.tags.includes(tag))) return;
   }
-}
-
-interface Deferred<T> {
-  promise: Promise<T>;
-  resolve: (value: T) => void;
-}
-
-function deferred<T>(): Deferred<T> {
-  let resolve: (value: T) => void = () => undefined;
-  const promise = new Promise<T>((done) => {
-    resolve = done;
-  });
-  return { promise, resolve };
 }

@@ -14,8 +14,13 @@ const SERVICE = "org.cyoda.cloud.api.grpc.CloudEventsService";
 export class Side {
   private readonly came: CloudEvent[] = [];
   private arrived: () => void = () => undefined;
+  /** The client has given the stream up. */
+  readonly left: Promise<void>;
 
   constructor(private readonly call: ServerDuplexStream<CloudEvent, CloudEvent>) {
+    this.left = new Promise((resolve) => {
+      call.once("cancelled", () => resolve());
+    });
     call.on("data", (event: CloudEvent) => {
       this.came.push(event);
       this.arrived();
@@ -95,4 +100,18 @@ export async function scripted(
     target: `127.0.0.1:${port}`,
     [Symbol.asyncDispose]: async () => server.forceShutdown(),
   };
+}
+
+interface Deferred<T> {
+  promise: Promise<T>;
+  resolve: (value: T) => void;
+}
+
+/** A promise that the test resolves. */
+export function deferred<T>(): Deferred<T> {
+  let resolve: (value: T) => void = () => undefined;
+  const promise = new Promise<T>((done) => {
+    resolve = done;
+  });
+  return { promise, resolve };
 }

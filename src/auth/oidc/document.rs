@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{super::key::CheckingKey, ProviderUrl, Rules, Unfetched};
+use super::{super::key::CheckingKey, FetchRules, ProviderUrl, Unfetched};
 
 /// How many keys a provider may publish, including those that cannot be used.
 const KEYS_MAX: usize = 100;
@@ -19,7 +19,7 @@ pub(super) struct Discovery {
 }
 
 impl Discovery {
-    pub(super) fn parse(text: &[u8], rules: &Rules) -> Result<Self, Unfetched> {
+    pub(super) fn parse(text: &[u8], rules: &FetchRules) -> Result<Self, Unfetched> {
         #[derive(Deserialize)]
         struct Document {
             issuer: Box<str>,
@@ -120,7 +120,7 @@ mod tests {
     use crate::auth::SigningKey;
 
     fn discovered(text: &str) -> Result<Discovery, Unfetched> {
-        Discovery::parse(text.as_bytes(), &Rules::default())
+        Discovery::parse(text.as_bytes(), &FetchRules::default())
     }
 
     fn key() -> Value {

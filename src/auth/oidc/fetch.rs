@@ -13,7 +13,7 @@ use url::Host;
 
 use crate::outgoing::{self, Connection, Reach, Tls, Unreachable};
 
-use super::{ProviderUrl, Rules};
+use super::{FetchRules, ProviderUrl};
 
 /// The maximum size of an answer in bytes; real providers need a hundredth of it.
 const BYTES_MAX: usize = 1 << 20;
@@ -73,19 +73,19 @@ pub(super) struct Fetcher(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    rules: Rules,
+    rules: FetchRules,
     turns: Semaphore,
 }
 
 impl Fetcher {
-    pub(super) fn new(rules: Rules) -> Self {
+    pub(super) fn new(rules: FetchRules) -> Self {
         Self(Arc::new(Inner {
             rules,
             turns: Semaphore::new(AT_ONCE),
         }))
     }
 
-    pub(super) fn rules(&self) -> &Rules {
+    pub(super) fn rules(&self) -> &FetchRules {
         &self.0.rules
     }
 
@@ -186,7 +186,7 @@ mod tests {
 
     use super::*;
 
-    const OPEN: Rules = Rules {
+    const OPEN: FetchRules = FetchRules {
         needs_https: false,
         allows_private: true,
         connect: Duration::from_secs(5),
@@ -210,7 +210,7 @@ mod tests {
         ProviderUrl::parse(&format!("http://{address}/x"), &OPEN).expect("a place")
     }
 
-    async fn fetched(answer: String, rules: Rules) -> Result<String, Unfetched> {
+    async fn fetched(answer: String, rules: FetchRules) -> Result<String, Unfetched> {
         let place = answering(answer).await;
         let body = Fetcher::new(rules).get(&place).await?;
         Ok(String::from_utf8_lossy(&body).into_owned())
@@ -250,7 +250,7 @@ mod tests {
     #[tokio::test]
     async fn who_is_slow_is_not_waited_for() {
         let answer = Duration::from_millis(50);
-        let hasty = Rules { answer, ..OPEN };
+        let hasty = FetchRules { answer, ..OPEN };
         for answer_so_far in ["", "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhal"] {
             let got = fetched(answer_so_far.to_owned(), hasty.clone()).await;
             assert_eq!(got, Err(Unfetched::Late(answer)));
@@ -260,9 +260,9 @@ mod tests {
     #[tokio::test]
     async fn what_only_this_machine_can_reach_is_not_asked() {
         // Nothing listens there, which is never found out.
-        let fetcher = Fetcher::new(Rules {
+        let fetcher = Fetcher::new(FetchRules {
             needs_https: false,
-            ..Rules::default()
+            ..FetchRules::default()
         });
         for host in [
             "127.0.0.1",
@@ -296,7 +296,7 @@ mod tests {
     #[tokio::test]
     async fn only_so_many_are_asked_at_once() {
         let turn = Duration::from_millis(50);
-        let fetcher = Fetcher::new(Rules { turn, ..OPEN });
+        let fetcher = Fetcher::new(FetchRules { turn, ..OPEN });
         let _all = fetcher.0.turns.acquire_many(8).await.expect("all of them");
         let place = answering(sized("200 OK", "yes")).await;
         assert_eq!(fetcher.get(&place).await, Err(Unfetched::NoTurn(turn)));

@@ -57,7 +57,7 @@ const ASKED_OF_ONE: usize = 4;
 
 /// Limits and rules for contacting providers (`config-and-cli.md` §2.5).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rules {
+pub struct FetchRules {
     pub needs_https: bool,
     /// Whether providers may be on this machine or on private networks.
     pub allows_private: bool,
@@ -69,7 +69,7 @@ pub struct Rules {
     pub turn: Duration,
 }
 
-impl Default for Rules {
+impl Default for FetchRules {
     fn default() -> Self {
         const USUAL: Duration = Duration::from_secs(5);
         Self {
@@ -85,7 +85,7 @@ impl Default for Rules {
 /// Settings of all providers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    pub rules: Rules,
+    pub rules: FetchRules,
     /// The claim with the roles, unless the provider's registration names another.
     pub roles_claim: Box<str>,
 }
@@ -93,7 +93,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            rules: Rules::default(),
+            rules: FetchRules::default(),
             roles_claim: "roles".into(),
         }
     }
@@ -173,7 +173,7 @@ impl Federation {
         self.0.withdrawals.send_replace(());
     }
 
-    pub fn rules(&self) -> &Rules {
+    pub fn rules(&self) -> &FetchRules {
         self.0.fetcher.rules()
     }
 

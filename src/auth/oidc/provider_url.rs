@@ -4,7 +4,7 @@ use std::fmt;
 
 use url::{Host, Url};
 
-use super::Rules;
+use super::FetchRules;
 
 /// A URL that may be contacted, as far as its text shows; the addresses of its name are checked
 /// when it is.
@@ -25,7 +25,7 @@ pub enum BadProviderUrl {
 }
 
 impl ProviderUrl {
-    pub fn parse(text: &str, rules: &Rules) -> Result<Self, BadProviderUrl> {
+    pub fn parse(text: &str, rules: &FetchRules) -> Result<Self, BadProviderUrl> {
         let mut url = Url::parse(text).map_err(|_| BadProviderUrl::Unreadable)?;
         // A name with a trailing dot is the same name, and has one spelling here.
         if let Some(Host::Domain(name)) = url.host()
@@ -93,9 +93,9 @@ mod tests {
     use super::*;
 
     fn parsed(text: &str, needs_https: bool) -> Result<String, BadProviderUrl> {
-        let rules = Rules {
+        let rules = FetchRules {
             needs_https,
-            ..Rules::default()
+            ..FetchRules::default()
         };
         ProviderUrl::parse(text, &rules).map(|place| place.as_str().to_owned())
     }
@@ -156,7 +156,10 @@ mod tests {
 
     #[test]
     fn what_is_logged_of_a_place_has_no_query() {
-        let place = ProviderUrl::parse("https://id.example:8443/a?key=secret", &Rules::default());
+        let place = ProviderUrl::parse(
+            "https://id.example:8443/a?key=secret",
+            &FetchRules::default(),
+        );
         assert_eq!(
             format!("{:?}", place.expect("a place")),
             "ProviderUrl(id.example:8443/a)"

@@ -1,15 +1,16 @@
 //! `flo workflow history`: what has happened in a run, and what happens next.
 
-use std::{process::ExitCode, time::Duration};
+use std::{ops::ControlFlow, process::ExitCode, time::Duration};
 
 use clap::Args;
 use serde::{Deserialize, Serialize};
-use tonic::Code;
 
 use super::run::Run;
 use crate::cli::client;
 use crate::cli::output;
-use crate::cli::remote::{Error, Options, PAGE, Refusal, Service, number, refused, with_service};
+use crate::cli::remote::{
+    Error, Options, PAGE, Pagination, Refusal, Service, number, refused, with_service,
+};
 use crate::clock::Timestamp;
 use crate::event::payload::Object;
 
@@ -67,6 +68,7 @@ async fn read(service: &Service<'_>, given: &History) -> Result<(), Error> {
     #[derive(Deserialize)]
     struct Page {
         items: Vec<HistoryEvent>,
+        pagination: Pagination,
     }
     let mut left = given.limit.unwrap_or(USUAL);
     let mut reached = given.from;
@@ -80,13 +82,13 @@ async fn read(service: &Service<'_>, given: &History) -> Result<(), Error> {
             number(object, "limit", size)
         };
         let answer = service.ask("RunHistoryGet", request).await?;
-        let Page { items } = client::read(&answer)?;
+        let Page { items, pagination } = client::read(&answer)?;
         for event in &items {
             printer.print(event)?;
             reached = event.sequence;
         }
         left -= items.len().min(left);
-        if items.len() < size {
+        if !pagination.has_next {
             break;
         }
     }
@@ -123,7 +125,7 @@ async fn follow(service: &Service<'_>, given: &History) -> Result<(), Error> {
         }
         match ended {
             Ok(()) if !is_new && is_finished(service, given).await? => return Ok(()),
-            Err(Error::Client(error)) if !is_lost(&error, was_reached) => return Err(error.into()),
+            Err(Error::Client(error)) if !error.is_lost(was_reached) => return Err(error.into()),
             Ok(()) | Err(Error::Client(_)) => tokio::time::sleep(PAUSE).await,
             Err(error) => return Err(error),
         }
@@ -152,33 +154,21 @@ struct Followed {
 }
 
 impl Followed {
-    fn hear(&mut self, text: &str) -> Result<(), client::Error> {
+    fn hear(&mut self, text: &str) -> Result<ControlFlow<()>, client::Error> {
         if let Some(refusal) = refused(text)? {
             self.refusal = Some(refusal);
-            return Ok(());
+            return Ok(ControlFlow::Break(()));
         }
         let event: HistoryEvent = client::read(text)?;
         self.printer.print(&event)?;
         self.reached = event.sequence;
-        self.is_over = event.is_last();
         self.left -= 1;
-        if self.left == 0 {
-            self.is_over = true;
-            return Err(client::Error::Answer("enough".to_owned()));
-        }
-        Ok(())
-    }
-}
-
-/// Whether another attempt may help; a service that was never reached may not exist.
-fn is_lost(error: &client::Error, was_reached: bool) -> bool {
-    match error {
-        client::Error::Unreachable(..) | client::Error::UnreachableOverTls(..) => was_reached,
-        client::Error::Status { status, .. } => matches!(
-            status.code(),
-            Code::Unavailable | Code::Unknown | Code::Cancelled | Code::Internal
-        ),
-        client::Error::File(_) | client::Error::Answer(_) | client::Error::Version(_) => false,
+        self.is_over = event.is_last() || self.left == 0;
+        Ok(if self.is_over {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        })
     }
 }
 
@@ -281,13 +271,13 @@ mod tests {
             refusal: None,
             printer: Printer::new(true),
         };
-        followed.hear(EVENT).expect("printed");
+        assert!(followed.hear(EVENT).expect("printed").is_continue());
         assert_eq!((followed.reached, followed.is_over), (5, false));
         let last = EVENT.replace("step_completed", "workflow_completed");
-        followed.hear(&last).expect("printed");
+        assert!(followed.hear(&last).expect("printed").is_break());
         assert!(followed.is_over);
         let refused = r#"{"success":false,"error":{"message":"RUN_NOT_FOUND: no"}}"#;
-        followed.hear(refused).expect("read");
+        assert!(followed.hear(refused).expect("read").is_break());
         assert!(followed.refusal.is_some());
     }
 }

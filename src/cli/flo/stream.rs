@@ -91,6 +91,8 @@ async fn append(service: Service<'_>, given: &Append) -> Result<(), Error> {
 async fn read(service: Service<'_>, given: &Read) -> Result<(), Error> {
     #[derive(Deserialize)]
     struct Page {
+        /// The newest event of the topic.
+        last: u64,
         items: Vec<Box<RawValue>>,
     }
     #[derive(Deserialize)]
@@ -105,12 +107,13 @@ async fn read(service: Service<'_>, given: &Read) -> Result<(), Error> {
             number(object, "limit", PAGE)
         };
         let answer = service.ask("TopicGet", request).await?;
-        let Page { items } = client::read(&answer)?;
+        let Page { last, items } = client::read(&answer)?;
         for item in &items {
             show!("{item}");
             reached = client::read::<Numbered>(item.get())?.sequence;
         }
-        if items.len() < PAGE {
+        // A page of large events has fewer than it may have.
+        if items.is_empty() || reached >= last {
             return Ok(());
         }
     }

@@ -57,6 +57,22 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// Whether another delivery may help.
+    pub const fn is_retryable(&self) -> bool {
+        matches!(
+            self,
+            Self::Failed {
+                retryable: true,
+                ..
+            }
+        )
+    }
+
+    /// Whether what the member wrote with its token is kept.
+    pub const fn keeps_writes(&self) -> bool {
+        matches!(self, Self::Outcome { .. })
+    }
+
     /// That an answer could not be read.
     pub fn unreadable(message: &str) -> Self {
         Self::Invalid {

@@ -116,27 +116,18 @@ impl Pool {
 
     /// What an answer leads to.
     fn conclude(&mut self, desk: &mut Desk, id: &Arc<str>, verdict: Verdict) {
-        if let Verdict::Failed {
-            retryable: true, ..
-        } = verdict
-            && let Some(counted) = self.may_retry(id)
-        {
-            self.pause(desk, id, counted);
-            return;
-        }
-        if matches!(
-            verdict,
-            Verdict::Failed {
-                retryable: true,
-                ..
+        if verdict.is_retryable() {
+            if let Some(counted) = self.may_retry(id) {
+                self.pause(desk, id, counted);
+                return;
             }
-        ) && self.may_be_done(id)
-        {
-            let message = "a member that had the call was lost, and others could not do it";
-            self.report(desk, id, by_engine(DISCONNECTED, message), false);
-            return;
+            if self.may_be_done(id) {
+                let message = "a member that had the call was lost, and others could not do it";
+                self.report(desk, id, by_engine(DISCONNECTED, message), false);
+                return;
+            }
         }
-        let keeps_writes = matches!(verdict, Verdict::Outcome { .. });
+        let keeps_writes = verdict.keeps_writes();
         self.report(desk, id, verdict.into(), keeps_writes);
     }
 
@@ -317,15 +308,8 @@ impl Pool {
         verdict: Verdict,
     ) -> Result<Ending, NotYours> {
         let id = self.check_lease(task, worker)?;
-        let keeps_writes = matches!(verdict, Verdict::Outcome { .. });
-        let asks_again = matches!(
-            verdict,
-            Verdict::Failed {
-                retryable: true,
-                ..
-            }
-        );
-        if asks_again && self.is_delivered_again(desk, &id) {
+        let keeps_writes = verdict.keeps_writes();
+        if verdict.is_retryable() && self.is_delivered_again(desk, &id) {
             return Ok(Ending::Again(self.when_kept(&id)));
         }
         let answer = verdict.into();

@@ -401,12 +401,7 @@ impl Channels {
             return Ok(Reported::Unknown);
         };
         self.with(tenant, |pool, _| pool.accepted.take(task));
-        let end = End {
-            attempt: 0,
-            answer: answered.verdict(OUTPUT_MAX).into(),
-            keeps_writes: false,
-            is_late: false,
-        };
+        let end = End::of(answered.verdict(OUTPUT_MAX).into());
         for _ in 0..CONFLICTS_MAX {
             let reported = ends.ended(tenant, task, end.clone()).await?;
             if reported == Reported::Applied {

@@ -103,6 +103,18 @@ pub struct End {
     pub is_late: bool,
 }
 
+impl End {
+    /// An end of no known delivery.
+    pub const fn of(answer: Answer) -> Self {
+        Self {
+            attempt: 0,
+            answer,
+            keeps_writes: false,
+            is_late: false,
+        }
+    }
+}
+
 /// What became of a reported end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reported {

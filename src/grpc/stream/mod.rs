@@ -51,6 +51,10 @@ const CALLS_QUEUED: usize = 64;
 /// How long requests in flight may take once the server stops.
 const GRACE: Duration = Duration::from_secs(10);
 
+/// How long requests in flight may take once the caller's credentials were revoked. The answer may
+/// be a secret that is returned only once, to a client that has replaced its own.
+const GRACE_OF_WITHDRAWN: Duration = Duration::from_millis(500);
+
 /// Serves a stream until it ends; returns its outbound side.
 pub(super) fn start(
     service: Service,
@@ -102,6 +106,8 @@ enum End {
     Gone,
     /// Queued events are sent, then this status.
     Stopping(Status),
+    /// The caller's credentials were revoked: what has begun is answered if that is soon.
+    Withdrawn,
     /// At once.
     Status(Status),
 }
@@ -114,19 +120,21 @@ impl Session {
         drop(self.membership.take());
         match end {
             End::HalfClose => {
-                let status = tokio::select! {
+                let is_withdrawn = tokio::select! {
                     biased;
-                    () = login.withdrawn() => Some(withdrawn()),
+                    () = login.withdrawn() => true,
                     // Subscriptions end by themselves when the login is revoked, which must not
                     // look like a successful end of the stream.
-                    () = self.requests.all_answered() => {
-                        login.withdrawn().now_or_never().map(|()| withdrawn())
-                    }
-                    () = self.queue.ended() => None,
+                    () = self.requests.all_answered() => login.withdrawn().now_or_never().is_some(),
+                    () = self.queue.ended() => false,
                 };
+                if is_withdrawn {
+                    return self.end_withdrawn().await;
+                }
                 self.requests.give_up();
-                self.queue.close(status);
+                self.queue.close(None);
             }
+            End::Withdrawn => self.end_withdrawn().await,
             End::Gone => {
                 self.requests.give_up();
                 self.queue.close(None);
@@ -141,6 +149,19 @@ impl Session {
                 self.queue.fail(status);
             }
         }
+    }
+
+    /// Ends the stream of a caller whose credentials were revoked.
+    async fn end_withdrawn(&self) {
+        info!("stream ended: the caller's credentials were revoked");
+        self.requests.refuse_new();
+        let answered = async {
+            self.requests.all_answered().await;
+            self.queue.drained().await;
+        };
+        let _ = timeout(GRACE_OF_WITHDRAWN, answered).await;
+        self.requests.give_up();
+        self.queue.fail(withdrawn());
     }
 
     async fn serve(&mut self, inbound: &mut Streaming<Frame>) -> End {
@@ -185,7 +206,7 @@ impl Session {
                     return End::Status(status);
                 },
                 () = self.queue.ended() => return End::Gone,
-                () = &mut withdrawal => return End::Status(withdrawn()),
+                () = &mut withdrawal => return End::Withdrawn,
                 () = stop.cancelled() => return self.drain(inbound).await,
             }
         }

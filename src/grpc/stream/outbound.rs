@@ -201,6 +201,22 @@ impl Queue {
         }
     }
 
+    /// Returns once the client has taken every queued event, or the stream has ended.
+    pub(super) async fn drained(&self) {
+        loop {
+            let room = self.0.room.notified();
+            tokio::pin!(room);
+            room.as_mut().enable();
+            {
+                let state = self.0.lock();
+                if state.events.is_empty() || state.end.is_some() {
+                    return;
+                }
+            }
+            room.await;
+        }
+    }
+
     /// Ends the stream after the queued events.
     pub(super) fn close(&self, status: Option<Status>) {
         self.0.finish(End::Closed(status));

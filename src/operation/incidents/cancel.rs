@@ -34,20 +34,18 @@ impl Operation for CancelIncident {
         let cancel = || async {
             let incident = runtime.incident(&by.tenant, &self.0).await?;
             let mut session = cx.session_for(0, |_, _| String::new()).await?;
-            let arrived = runtime
+            let mut arrived = runtime
                 .cancel_work(&mut session, &by, &incident.work)
                 .await?;
             let closed = incidents::Closed {
                 incident_id: self.0.clone(),
             };
             let _critical = cx.critical();
-            let finished = cx.finish(session, closed, Vec::new()).await;
-            match (&finished, arrived) {
-                (Ok(_), Some(arrived)) => runtime.after_advance(&by.tenant, arrived),
-                (Err(_), Some(arrived)) => runtime.advance_failed(&by.tenant, &arrived),
-                (_, None) => {}
+            let finished = cx.finish(session, closed, Vec::new()).await?;
+            if let Some(arrived) = &mut arrived {
+                runtime.after_advance(&by.tenant, arrived);
             }
-            finished
+            Ok(finished)
         };
         // The run may advance at the same time.
         again(cancel).await

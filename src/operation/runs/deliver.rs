@@ -58,11 +58,12 @@ pub(super) async fn deliver<A: Answer>(
         match cx.finish(session, answer, Vec::new()).await {
             Ok(output) if has_joined => return Ok((output, None)),
             Ok(output) => {
-                runtime.after_advance(&by.tenant, arrived);
+                runtime.after_advance(&by.tenant, &mut arrived);
                 return Ok((output, moves));
             }
             Err(failure) => {
-                runtime.advance_failed(&by.tenant, &arrived);
+                // What it has taken of plans is free before it is tried again.
+                drop(arrived);
                 if has_joined || !tries.again_after(&failure).await {
                     return Err(failure);
                 }

@@ -10,7 +10,11 @@ mod cache;
 mod health;
 mod rate;
 
-use std::{cmp::Reverse, collections::HashMap, sync::Arc};
+use std::{
+    cmp::Reverse,
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use self::{breaker::Gate, cache::Outputs, health::Samples, rate::Attempts};
 use super::{
@@ -154,11 +158,11 @@ impl PlanState {
         }
     }
 
-    /// An event of this type has arrived: drops what is cached if the plan says so.
-    pub fn invalidate(&mut self, plan: &Plan, event_type: &str) {
+    /// Events of these types have arrived: drops what is cached if the plan says so.
+    pub fn invalidate(&mut self, plan: &Plan, event_types: &HashSet<Arc<str>>) {
         let cache = plan.cache.iter();
         let mut types = cache.flat_map(|cache| &cache.invalidate_on);
-        if types.any(|known| **known == *event_type) {
+        if types.any(|known| event_types.contains(&**known)) {
             self.outputs = Outputs::default();
         }
     }

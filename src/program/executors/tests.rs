@@ -309,9 +309,9 @@ fn outputs_are_cached_until_their_time_or_an_event() {
     assert!(hit(&mut state, at(99)));
     assert!(!hit(&mut state, at(100)));
     state.keep(&plan, "k", "{}".into(), at(200));
-    state.invalidate(&plan, "other");
+    state.invalidate(&plan, &["other".into()].into());
     assert!(hit(&mut state, at(201)));
-    state.invalidate(&plan, "refund");
+    state.invalidate(&plan, &["another".into(), "refund".into()].into());
     assert!(!hit(&mut state, at(201)));
     for key in 0..2_000 {
         state.keep(&plan, &key.to_string(), "{}".into(), at(300));

@@ -17,7 +17,7 @@ use crate::id::{EntityId, ModelKey, Tenant, WorkflowName};
 use crate::registry::bundle::{Machine, of_model};
 use crate::runtime::{
     Initiator, Runtime, Session, again,
-    anchor::{Anchor, Origin},
+    anchor::{self, Anchor, Origin},
     dispatch::take_in_changes,
     drive::Stopped,
 };
@@ -229,8 +229,7 @@ impl Runtime {
         if !definitions.workflows.has(&workflow) {
             return Ok(Native::WithoutWorkflow);
         }
-        let document = Document::from_json(&base.image.document)
-            .map_err(|error| Failure::internal(error.to_string()))?;
+        let document = anchor::parsed(&base.image.document)?;
         let start = Start::Named((*fire.event).into());
         let now = self.0.clock.now();
         let mut run = Run::update(&base.image, document, start, session.id(), now);

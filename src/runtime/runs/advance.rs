@@ -59,6 +59,13 @@ impl Default for Arrived {
     }
 }
 
+impl Arrived {
+    /// The attempts that have got permits are made.
+    pub(super) fn spend_permits(&mut self) {
+        self.permits.drain(..).for_each(PermitTaken::spend);
+    }
+}
+
 /// An arrival at a run.
 pub(super) struct Advance {
     pub(super) run: RunId,
@@ -109,23 +116,6 @@ impl Runtime {
         advance: Advance,
     ) -> Result<Arrived, Failure> {
         let mut arrived = Arrived::default();
-        match self.advance_all(session, by, advance, &mut arrived).await {
-            Ok(()) => Ok(arrived),
-            Err(failure) => {
-                self.advance_failed(&by.tenant, &arrived);
-                Err(failure)
-            }
-        }
-    }
-
-    /// The same; what has come of it so far is in `arrived`, also if it fails.
-    async fn advance_all(
-        &self,
-        session: &mut Session,
-        by: &Initiator,
-        advance: Advance,
-        arrived: &mut Arrived,
-    ) -> Result<(), Failure> {
         let (conflicts, held_before) = (session.conflicts(), session.unit()?.bytes());
         let mut read = advance.read;
         let mut queue = VecDeque::from([(advance.run, advance.arrival)]);
@@ -216,7 +206,7 @@ impl Runtime {
             arrived.effects.extend(follows);
             self.0.parsed.keep(run, &text, Arc::new(state));
         }
-        Ok(())
+        Ok(arrived)
     }
 
     /// The cancellations among the effects of an advance, as they arrive at the children.
@@ -251,7 +241,6 @@ impl Runtime {
         arrival: Arrival,
     ) -> Result<(State, Turned), Failure> {
         let program = Arc::clone(&advancing.program);
-        let tenant = advancing.by.tenant.clone();
         let mut turned = Turned {
             program: Arc::clone(&program),
             history: Vec::new(),
@@ -282,15 +271,7 @@ impl Runtime {
                     let reply = self.reply(session, &mut advancing, ask).await;
                     // What was asked for may have taken long.
                     advancing.now = advancing.now.max(self.0.clock.now());
-                    match reply {
-                        Ok(reply) => arrival = Arrival::Replied(reply),
-                        Err(failure) => {
-                            for permit in &advancing.permits {
-                                self.0.plans.give_back(&tenant, permit, advancing.now);
-                            }
-                            return Err(failure);
-                        }
-                    }
+                    arrival = Arrival::Replied(reply?);
                 }
                 Next::Park | Next::End => break,
             }

@@ -153,16 +153,6 @@ impl Calls {
     }
 }
 
-/// The end of a call that nobody waits at a stream for.
-const fn end_of(answer: Answer) -> End {
-    End {
-        attempt: 0,
-        answer,
-        keeps_writes: false,
-        is_late: false,
-    }
-}
-
 impl Runtime {
     /// The connector that a run knows by a name: as it was when the run started.
     async fn connector_of(
@@ -259,7 +249,7 @@ impl Runtime {
                     code: NOT_CALLED.into(),
                     message: "nothing would undo it".into(),
                 };
-                return Ok(Some((id, end_of(answer))));
+                return Ok(Some((id, End::of(answer))));
             }
         }
         match self.connector_called(tenant, stored, state, task).await? {
@@ -277,7 +267,7 @@ impl Runtime {
                     code: "CONNECTOR_UNAVAILABLE".into(),
                     message: format!("there is no connector \"{}\"", task.action).into(),
                 };
-                return Ok(Some((id, end_of(answer))));
+                return Ok(Some((id, End::of(answer))));
             }
         }
         Ok(None)
@@ -338,7 +328,7 @@ impl Runtime {
                 code: NOT_CALLED.into(),
                 message: "no member has taken the call".into(),
             };
-            runtime.report(&tenant, &task, end_of(answer)).await;
+            runtime.report(&tenant, &task, End::of(answer)).await;
         });
     }
 
@@ -368,7 +358,7 @@ impl Runtime {
             code: ANSWER_LOST.into(),
             message: "no member has the call any more".into(),
         };
-        self.report(tenant, &task, end_of(answer)).await;
+        self.report(tenant, &task, End::of(answer)).await;
     }
 
     /// Has a call sent again that its run has given up: nobody has it any more, and whether it was
@@ -495,7 +485,7 @@ impl Runtime {
             let answer = answer.unwrap_or_else(|_| Some(failed("an internal error; see the log")));
             if let Some(answer) = answer {
                 let is_unknown = may_be_at_work(&answer);
-                let reported = runtime.report(&tenant, &id, end_of(answer)).await;
+                let reported = runtime.report(&tenant, &id, End::of(answer)).await;
                 runtime.0.calls.end(&tenant, &id);
                 if reported.is_none() {
                     // The service stops; the call is repeated after the restart, under its key.

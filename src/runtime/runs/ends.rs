@@ -218,12 +218,7 @@ impl Runtime {
         };
         let run = self.find_run(tenant, run).await?;
         let read = self.read_run(tenant, run).await?;
-        let end = End {
-            attempt: 0,
-            answer,
-            keeps_writes: false,
-            is_late: false,
-        };
+        let end = End::of(answer);
         let _: Reported = self.take_answer(tenant, read, ordinal, end).await?;
         Ok(())
     }

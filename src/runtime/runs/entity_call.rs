@@ -12,6 +12,7 @@ use crate::error::{Code, Failure};
 use crate::expr::{members, quoted, string};
 use crate::id::ModelKey;
 use crate::program::EntityStep;
+use crate::runtime::anchor::parsed;
 
 /// A request to the connector `entity`.
 #[derive(Deserialize)]
@@ -147,8 +148,7 @@ impl Only {
                 "there is no entity {id} of the model {name}/{version}"
             )));
         }
-        let document = Document::from_json(&image.document)
-            .map_err(|error| Failure::internal(error.to_string()))?;
+        let document = parsed(&image.document)?;
         let mut members = self.members.iter();
         let misfit = members.find(|(member, value)| {
             let stored = document.root().member(member);

@@ -117,7 +117,7 @@ impl Runtime {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::{collections::BTreeMap, time::Duration};
 
     use serde_json::{json, value::to_raw_value};
@@ -140,7 +140,7 @@ mod tests {
     use crate::storage::{Due, ModelChange, RunName, Subject};
     use crate::workflow::{ImportMode, Workflow, WorkflowSet};
 
-    const NAMESPACE: &str = "default";
+    pub(in crate::runtime::runs) const NAMESPACE: &str = "default";
 
     const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -154,7 +154,7 @@ mod tests {
         "B": {"transitions": [{"name": "toC", "next": "C", "manual": true}]},
         "C": {}}}"#;
 
-    fn caller() -> Initiator {
+    pub(in crate::runtime::runs) fn caller() -> Initiator {
         Initiator {
             tenant: "t".into(),
             principal: system(),
@@ -206,7 +206,12 @@ mod tests {
     }
 
     /// Registers an action, with a module if there is code.
-    async fn register(runtime: &Runtime, by: &Initiator, name: &str, code: Option<&str>) {
+    pub(in crate::runtime::runs) async fn register(
+        runtime: &Runtime,
+        by: &Initiator,
+        name: &str,
+        code: Option<&str>,
+    ) {
         let action = json!({"name": name, "version": 0, "dispatch": "task", "tags": [],
             "timeoutMs": 600_000, "maxRetries": 0, "retryDelayMs": 0,
             "maxOutputBytes": 1_000, "enabled": true});
@@ -242,14 +247,18 @@ mod tests {
     }
 
     /// Looks at the runs that are to be looked at now.
-    async fn look_at_all(runtime: &Runtime) {
+    pub(in crate::runtime::runs) async fn look_at_all(runtime: &Runtime) {
         let turns = one_slot(runtime);
         while let Some(begun) = turns.begin() {
             look(runtime, begun).await;
         }
     }
 
-    async fn define(runtime: &Runtime, by: &Initiator, document: &serde_json::Value) {
+    pub(in crate::runtime::runs) async fn define(
+        runtime: &Runtime,
+        by: &Initiator,
+        document: &serde_json::Value,
+    ) {
         let sent = to_raw_value(document).expect("JSON");
         let (new, findings) = NewDefinition::read(NAMESPACE, &sent);
         let new = new.unwrap_or_else(|| panic!("{findings}"));
@@ -260,14 +269,18 @@ mod tests {
         session.finish(&by.cancel).await.expect("commits");
     }
 
-    async fn start(runtime: &Runtime, by: &Initiator, start: StartRun) -> RunId {
+    pub(in crate::runtime::runs) async fn start(
+        runtime: &Runtime,
+        by: &Initiator,
+        start: StartRun,
+    ) -> RunId {
         let mut session: Session = runtime.session(by, None).await.expect("a session");
         let started = runtime.start_run(&mut session, by, start).await;
         session.finish(&by.cancel).await.expect("commits");
         started.expect("starts").run
     }
 
-    fn of(name: &str) -> StartRun {
+    pub(in crate::runtime::runs) fn of(name: &str) -> StartRun {
         let name = RunName {
             namespace: NAMESPACE.into(),
             name: name.into(),

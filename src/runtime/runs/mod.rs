@@ -39,7 +39,7 @@ pub use advance::Arrived;
 pub(super) use arrivals::Arrivals;
 pub use arrivals::Arriving;
 pub use list::{AttributeFilter, RunsAsked};
-pub use plans::Plans;
+pub(super) use plans::Plans;
 pub use send::parts as task_parts;
 use send::task_id;
 pub use start::{RunStarted, StartRun};
@@ -207,20 +207,23 @@ impl Runtime {
     }
 
     /// What the run wants done after the commit of an advance.
-    pub fn after_advance(&self, tenant: &Tenant, arrived: Arrived) {
-        for (run, effect) in arrived.effects {
+    pub fn after_advance(&self, tenant: &Tenant, arrived: &mut Arrived) {
+        arrived.spend_permits();
+        for (run, effect) in arrived.effects.drain(..) {
             self.take_effect(tenant, &run, effect);
         }
     }
 
     /// Has the tasks of an advance sent and given up after the commit of the transaction that it is
-    /// part of. The request that commits it knows no plans, so they do not learn from it.
+    /// part of. The request that commits it knows no plans, so they do not learn from it, and the
+    /// permits of what is rolled back are spent, too.
     pub fn follows_commit(
         &self,
         session: &mut Session,
         arrived: &mut Arrived,
     ) -> Result<(), Failure> {
         let unit = session.unit()?;
+        arrived.spend_permits();
         for (run, followed) in arrived.effects.drain(..) {
             let note = match followed.effect {
                 Effect::Send(task) => TaskNote::Issued {
@@ -252,13 +255,6 @@ impl Runtime {
     fn let_go(&self, tenant: &Tenant, task: &str, reason: &str) {
         let given_up = self.give_up_task(tenant, task, reason);
         self.call_given_up(tenant, task, given_up);
-    }
-
-    /// Gives back what an advance has taken that was not committed.
-    pub fn advance_failed(&self, tenant: &Tenant, arrived: &Arrived) {
-        for permit in &arrived.permits {
-            self.0.plans.give_back(tenant, permit, self.0.clock.now());
-        }
     }
 
     /// Takes an arrival of a run that was read, in a transaction of its own; of an answer with the
@@ -293,25 +289,19 @@ impl Runtime {
                 attempt,
                 read: Some(read),
             };
-            let arrived = self.advance_in(&mut session, &by, advance).await?;
+            let mut arrived = self.advance_in(&mut session, &by, advance).await?;
             if !arrived.is_changed {
                 return Ok(arrived);
             }
             slot = session.vacate();
             match session.finish(&by.cancel).await {
                 Ok(()) => {
-                    let effects = Arrived {
-                        effects: arrived.effects,
-                        ..Arrived::default()
-                    };
-                    self.after_advance(tenant, effects);
-                    return Ok(Arrived {
-                        effects: Vec::new(),
-                        ..arrived
-                    });
+                    self.after_advance(tenant, &mut arrived);
+                    return Ok(arrived);
                 }
                 Err(failure) => {
-                    self.advance_failed(tenant, &arrived);
+                    // What it has taken of plans is free before it is tried again.
+                    drop(arrived);
                     if !tries.again_after(&failure).await {
                         return Err(failure);
                     }

@@ -48,15 +48,10 @@ impl Runtime {
             let text = format!("the action \"{}\" is not registered", task.action);
             ("ACTION_NOT_FOUND", text)
         };
-        let end = End {
-            attempt: 0,
-            answer: Answer::Lost {
-                code: code.into(),
-                message: message.into(),
-            },
-            keeps_writes: false,
-            is_late: false,
-        };
+        let end = End::of(Answer::Lost {
+            code: code.into(),
+            message: message.into(),
+        });
         Ok(Some((task_id(&state.run.id, task.ordinal), end)))
     }
 

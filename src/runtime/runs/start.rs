@@ -159,7 +159,14 @@ impl Runtime {
         let run = self.storage().fresh_run();
         let is_saga = followed.program.saga.is_some();
         let is_simple_saga = followed.program.is_simple_saga();
-        let id = start.id.unwrap_or_else(|| run.text(is_saga).into());
+        let id = start.id.unwrap_or_else(|| {
+            let id = if is_saga {
+                run.saga_text()
+            } else {
+                run.to_string()
+            };
+            id.into()
+        });
         let now = self.0.clock.now();
         let begin = Begin {
             id: id.clone(),

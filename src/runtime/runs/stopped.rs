@@ -25,7 +25,7 @@ use crate::runtime::{
     incidents::{Fault, contained},
     later::By,
 };
-use crate::storage::{RunsWanted, StoredRun, Work};
+use crate::storage::{RunsWanted, StoredRun, TaskNote, Work};
 
 /// The reason in the history.
 const REASON: &str = "cancelled by an operator after it failed too often";
@@ -142,8 +142,10 @@ impl Runtime {
             later.await?;
         }
         if let Some(ordinal) = out {
-            let task = task_id(&state.run.id, ordinal);
-            self.give_up_task(&by.tenant, &task, REASON);
+            session.unit()?.note_task(TaskNote::GivenUp {
+                task: task_id(&state.run.id, ordinal),
+                reason: REASON.into(),
+            });
         }
         let mut arrived = Arrived {
             is_taken: true,
@@ -330,5 +332,47 @@ impl State {
             log(&self.run.id, name, &problem);
         }
         history
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::clock::ManualClock;
+    use crate::runtime::runs::look::tests::{caller, define, look_at_all, of, register, start};
+    use crate::runtime::{RunSettings, fire::tests::runtime_with};
+
+    #[tokio::test]
+    async fn a_task_is_given_up_once_the_end_by_force_is_committed() {
+        let runtime = runtime_with(&ManualClock::default(), RunSettings::DEFAULT).await;
+        let by = caller();
+        register(&runtime, &by, "a", None).await;
+        let document = json!({"kind": "Workflow", "name": "w", "version": "1",
+            "start": {"run": "@actions/a", "transitions": {"success": "flo.Completed"}}});
+        define(&runtime, &by, &document).await;
+        let run = start(&runtime, &by, of("w")).await;
+        look_at_all(&runtime).await;
+        look_at_all(&runtime).await;
+        let read = runtime.read_run(&by.tenant, run).await.expect("reads");
+        let task = read.state.run.outstanding().expect("a task").ordinal;
+        let task = task_id(&read.state.run.id, task);
+        let is_known = || runtime.0.channels.view(&by.tenant, &task).is_some();
+        assert!(is_known());
+        for commits in [false, true] {
+            let mut session = runtime.session(&by, None).await.expect("a session");
+            let ended = runtime.end_by_force(&mut session, &by, run).await;
+            assert!(ended.expect("ends").is_changed);
+            if commits {
+                session.finish(&by.cancel).await.expect("commits");
+            } else {
+                drop(session);
+            }
+            for (tenant, note) in runtime.storage().task_notes() {
+                runtime.take_note(&tenant, note);
+            }
+            assert_eq!(is_known(), !commits);
+        }
     }
 }

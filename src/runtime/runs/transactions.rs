@@ -238,26 +238,12 @@ impl Runtime {
         by: &Initiator,
         advance: Advance,
     ) -> Result<Arrived, Failure> {
-        let arrived = self.advance_in(&mut session, by, advance).await?;
-        if !arrived.is_taken {
-            return Ok(arrived);
+        let mut arrived = self.advance_in(&mut session, by, advance).await?;
+        if arrived.is_taken {
+            session.finish(&by.cancel).await?;
+            self.after_advance(&by.tenant, &mut arrived);
         }
-        match session.finish(&by.cancel).await {
-            Ok(()) => {
-                let status = arrived.status;
-                self.after_advance(&by.tenant, arrived);
-                Ok(Arrived {
-                    is_taken: true,
-                    is_changed: true,
-                    status,
-                    ..Arrived::default()
-                })
-            }
-            Err(failure) => {
-                self.advance_failed(&by.tenant, &arrived);
-                Err(failure)
-            }
-        }
+        Ok(arrived)
     }
 }
 

@@ -178,10 +178,7 @@ impl Runtime {
             ..Advance::of(run, arrival)
         };
         let mut arrived = self.advance_in(session, by, advance).await?;
-        self.follows_commit(session, &mut arrived)?;
-        // Plans do not learn whether this is committed.
-        self.advance_failed(&by.tenant, &arrived);
-        Ok(())
+        self.follows_commit(session, &mut arrived)
     }
 }
 

@@ -180,7 +180,7 @@ impl Committer {
     async fn commit(&mut self, mut batch: Vec<Submission>) {
         let mut rounds = Rounds::default();
         while let Some(overtaken) = self.try_commit(batch).await {
-            nodes::link(true);
+            nodes::batch_overtaken();
             self.is_contended = true;
             if let Err(error) = self.next_round(&mut rounds).await {
                 refuse_all(overtaken, &error);
@@ -251,7 +251,7 @@ impl Committer {
         match (written, synced) {
             (Ok(Written::Syncing(syncing)), Ok(())) => {
                 if self.storage.0.database.is_shared() {
-                    nodes::link(false);
+                    nodes::batch_committed();
                 }
                 self.revision += i64::from(batch.changes_definitions());
                 self.growth

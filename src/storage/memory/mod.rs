@@ -33,5 +33,6 @@ pub use known_runs::WokenRun;
 pub use lease::StoredLease;
 pub use mirror::{MirrorName, ToMirror};
 pub use missed::{Sought, Wish};
+pub use topic_news::PublishedTypes;
 pub use trouble::{Trouble, Work};
 pub use watched::Watch;

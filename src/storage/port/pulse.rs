@@ -1,5 +1,7 @@
 //! What other processes have committed.
 
+use std::sync::Arc;
+
 use super::{Newest, NodeRow, Record, RecordKey, TenantRow, TopicKey};
 use crate::clock::Timestamp;
 use crate::entity::Sequence;
@@ -17,6 +19,8 @@ pub(in crate::storage) struct Pulse {
     /// Those of them that say which work failed, as they are now.
     pub(in crate::storage) troubles: Vec<(Tenant, RecordKey, Option<Record>)>,
     pub(in crate::storage) topics: Vec<(Tenant, TopicKey)>,
+    /// The types of the events that they have got, with their namespaces.
+    pub(in crate::storage) published: Vec<(Tenant, Arc<str>, Arc<str>)>,
     /// How many bytes more tenants have stored, by commits.
     pub(in crate::storage) stored: Vec<(Sequence, Tenant, i64)>,
     /// Whether clients, keys or providers were changed.
@@ -40,6 +44,7 @@ impl Pulse {
             records: Vec::new(),
             troubles: Vec::new(),
             topics: Vec::new(),
+            published: Vec::new(),
             stored: Vec::new(),
             identities: false,
             now,

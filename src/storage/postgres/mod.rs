@@ -42,7 +42,7 @@ use std::{
 
 use sqlx::{
     Connection as _, Executor as _,
-    migrate::{Migrate as _, Migrator},
+    migrate::{Migrate as _, MigrateError, Migrator},
 };
 use sqlx_postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
 use tokio::sync::watch;
@@ -251,17 +251,25 @@ async fn bring_up_to_date(
     if applied.iter().any(|done| Some(done.version) > newest) {
         return Err(Trouble::Newer);
     }
-    let all = MIGRATIONS.iter().count();
-    if applied.len() == all {
+    if applied.len() == MIGRATIONS.iter().count() {
         return Ok(0);
     }
     match migrate {
-        Migrate::Yes => {
-            MIGRATIONS.run(connection).await?;
-            Ok(all - applied.len())
-        }
+        Migrate::Yes => Ok(apply(connection).await?),
         Migrate::No => Err(Trouble::NotMigrated),
     }
+}
+
+/// Applies the migrations that are missing; how many. They are counted under the lock: of several
+/// processes, each reports its own.
+async fn apply(connection: &mut PgConnection) -> Result<usize, MigrateError> {
+    connection.lock().await?;
+    let table = &MIGRATIONS.table_name;
+    connection.ensure_migrations_table(table).await?;
+    let before = connection.list_applied_migrations(table).await?.len();
+    MIGRATIONS.run(&mut *connection).await?;
+    connection.unlock().await?;
+    Ok(MIGRATIONS.iter().count() - before)
 }
 
 fn pool(

@@ -4,7 +4,10 @@
 //! would be replaced by each batch, and while a long snapshot is open (a dump, a standby that lags)
 //! each replaced row makes finding the newest one slower.
 
-use std::sync::Arc;
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +19,9 @@ pub(super) type RecordName = (i64, i64, Arc<str>, Arc<str>);
 /// A topic: the row of its tenant, its namespace and name.
 pub(super) type TopicName = (i64, Arc<str>, Arc<str>);
 
+/// The row of a tenant, a namespace, and a type of events.
+type EventType = (i64, Arc<str>, Arc<str>);
+
 /// What a batch changes beside entities and runs.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct News {
@@ -23,6 +29,9 @@ pub(super) struct News {
     pub(super) records: Vec<RecordName>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) topics: Vec<TopicName>,
+    /// The types of the events that these topics have got.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(super) types: BTreeSet<EventType>,
     /// How many bytes more tenants have stored, by their rows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) bytes: Vec<(i64, i64)>,
@@ -41,6 +50,7 @@ impl News {
         let news = Self {
             records: put.chain(batch.records_gone.iter().map(name)).collect(),
             topics: topics.collect(),
+            types: types_of(batch),
             bytes: bytes_of(batch.stored.iter().copied()),
             identities: false,
         };
@@ -73,8 +83,20 @@ impl News {
     pub(super) fn add(&mut self, other: Self) {
         self.records.extend(other.records);
         self.topics.extend(other.topics);
+        self.types.extend(other.types);
         self.identities |= other.identities;
     }
+}
+
+/// The types of the events that a batch adds to topics.
+fn types_of(batch: &Batch) -> BTreeSet<EventType> {
+    let topics: HashMap<_, _> = batch.topics.iter().map(|put| (put.o, put)).collect();
+    let events = batch.topic_events.iter();
+    let types = events.filter_map(|event| {
+        let (put, kind) = (topics.get(&event.o)?, event.kind.as_ref()?);
+        Some((put.t, Arc::clone(&put.ns), Arc::clone(kind)))
+    });
+    types.collect()
 }
 
 /// The tenants that have more or less than before.

@@ -261,6 +261,10 @@ impl Pulser {
             let tenant = self.tenants.get(&t)?.clone();
             Some((tenant, TopicKey::new(namespace, name)))
         });
+        let published = news.types.into_iter().filter_map(|(t, namespace, kind)| {
+            let tenant = self.tenants.get(&t)?.clone();
+            Some((tenant, namespace, kind))
+        });
         let runs = runs
             .into_iter()
             .filter_map(|(run, t, awaits, ended, owner)| {
@@ -293,6 +297,7 @@ impl Pulser {
             records,
             troubles,
             topics: topics.collect(),
+            published: published.collect(),
             stored: stored.collect(),
             identities: news.identities,
             now: Timestamp::from_micros(row.now),

@@ -2,6 +2,7 @@
 
 mod columns;
 pub(in crate::storage) mod copying;
+pub(in crate::storage) mod definitions;
 mod failure;
 mod identity;
 mod job;
@@ -13,7 +14,6 @@ mod topic;
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use columns::from_row;
@@ -22,7 +22,7 @@ use crate::clock::Timestamp;
 use crate::engine::Record;
 use crate::entity::{Actor, Change, ChangeKind, Image, Json, Path, Position};
 use crate::id::{EntityId, ModelKey, RunId, TransactionId};
-use crate::model::{ChangeLevel, Lock, UniqueKeys};
+
 use crate::storage::port::{
     EntityRow, Error, Index, IndexRow, IndexState, Message, ModelRow, OfModel, Recorded, Subject,
     Task, TaskKey, TaskKind, TaskLine, TenantRow, Use, Version,
@@ -339,72 +339,6 @@ impl ScanRow {
         Some(row.version(tenant))
     }
 }
-
-/// A model without its schema.
-#[derive(Debug)]
-pub(in crate::storage) struct ModelRowData {
-    pub(in crate::storage) m: i64,
-    name: String,
-    version: i32,
-    state: String,
-    unique_keys: Option<String>,
-    change_level: Option<String>,
-    updated: i64,
-    pub(in crate::storage) rev: i64,
-}
-
-from_row! { ModelRowData { m, name, version, state, unique_keys, change_level, updated, rev } }
-
-impl ModelRowData {
-    pub(in crate::storage) fn key(&self) -> ModelKey {
-        ModelKey::new(&self.name, self.version)
-    }
-
-    pub(in crate::storage) fn lock(&self) -> Result<Lock, Error> {
-        [Lock::Unlocked, Lock::Locked]
-            .into_iter()
-            .find(|lock| lock.as_str() == self.state)
-            .ok_or(Error::Inconsistent {
-                table: "model",
-                column: "state",
-                row: self.m,
-            })
-    }
-
-    pub(in crate::storage) fn unique_keys(&self) -> Result<UniqueKeys, Error> {
-        let Some(text) = &self.unique_keys else {
-            return Ok(UniqueKeys::default());
-        };
-        UniqueKeys::decode(text).ok_or(Error::Inconsistent {
-            table: "model",
-            column: "unique_keys",
-            row: self.m,
-        })
-    }
-
-    pub(in crate::storage) fn change_level(&self) -> Result<Option<ChangeLevel>, Error> {
-        let Some(name) = &self.change_level else {
-            return Ok(None);
-        };
-        let inconsistent = Error::Inconsistent {
-            table: "model",
-            column: "change_level",
-            row: self.m,
-        };
-        ChangeLevel::from_name(name).ok_or(inconsistent).map(Some)
-    }
-
-    pub(in crate::storage) const fn updated(&self) -> Timestamp {
-        Timestamp::from_micros(self.updated)
-    }
-}
-
-/// An element of `workflow_set.list`.
-#[derive(Serialize, Deserialize)]
-pub(in crate::storage) struct ListedWorkflow(
-    pub(in crate::storage) i64,
-    pub(in crate::storage) bool,
-);
 
 /// A row of an entity's history.
 #[derive(Debug)]

@@ -172,6 +172,9 @@ impl Storage {
         inner.recent.skip(newest.sequence);
         drop(applying);
         inner.runs.moved(woken.into_iter());
+        for (tenant, namespace, kind) in &pulse.published {
+            inner.topic_news.note_type(tenant, namespace, kind);
+        }
         for (tenant, topic) in pulse.topics {
             inner.topic_news.note(&tenant, topic);
         }

@@ -1,17 +1,14 @@
 //! Models and their workflows.
 
-use std::sync::Arc;
-
 use sqlx_sqlite::SqlitePool;
 
 use super::{Sqlite, read::json_list};
 use crate::id::ModelKey;
-use crate::model::{Model, Schema};
 use crate::storage::{
     port::{Definitions, Error, Listed, ModelRow, TenantRow},
-    rows::{ListedWorkflow, ModelRowData},
+    rows::definitions::{ListedWorkflow, ModelRowData, listed_workflows, workflow_set},
 };
-use crate::workflow::{Entry, Workflow, WorkflowSet};
+use crate::workflow::{Workflow, WorkflowSet};
 
 const DEFINITION_BODIES: &str = include_str!("sql/definition_bodies.sql");
 const DEFINITION_BY_HASH: &str = include_str!("sql/definition_by_hash.sql");
@@ -51,16 +48,7 @@ impl Sqlite {
             .bind(tenant.0)
             .fetch_all(&self.reads)
             .await?;
-        rows.into_iter()
-            .map(|row| {
-                Ok(Listed {
-                    row: ModelRow(row.m),
-                    key: row.key(),
-                    lock: row.lock()?,
-                    updated: row.updated(),
-                })
-            })
-            .collect()
+        rows.iter().map(ModelRowData::listed).collect()
     }
 
     pub(in crate::storage) async fn definitions(
@@ -75,44 +63,16 @@ impl Sqlite {
             .fetch_optional(&self.reads)
             .await?;
         let Some(row) = row else { return Ok(None) };
-        let (workflow_revision, workflows) = workflows(&self.reads, row.m).await?;
-        let (schema, deltas) = schema(&self.reads, row.m).await?;
-        Ok(Some(Definitions {
-            tenant,
-            row: ModelRow(row.m),
-            revision: row.rev,
-            deltas,
-            workflow_revision,
-            model: Model {
-                key: row.key(),
-                lock: row.lock()?,
-                change_level: row.change_level()?,
-                schema: Arc::new(schema),
-                updated: row.updated(),
-                unique_keys: row.unique_keys()?,
-            },
-            workflows,
-        }))
+        let workflows = workflows(&self.reads, row.m).await?;
+        let deltas: Vec<String> = sqlx::query_scalar(MODEL_DELTAS)
+            .bind(row.m)
+            .fetch_all(&self.reads)
+            .await?;
+        row.definitions(tenant, &deltas, workflows).map(Some)
     }
 }
 
-/// The schema of a model, and how many deltas it is stored as.
-async fn schema(reads: &SqlitePool, model: i64) -> Result<(Schema, usize), Error> {
-    let deltas: Vec<String> = sqlx::query_scalar(MODEL_DELTAS)
-        .bind(model)
-        .fetch_all(reads)
-        .await?;
-    let inconsistent = |_| Error::Inconsistent {
-        table: "model_delta",
-        column: "delta",
-        row: model,
-    };
-    let schema = deltas.iter().try_fold(Schema::default(), |schema, delta| {
-        Ok::<_, Error>(schema.merge(Schema::decode(delta).map_err(inconsistent)?))
-    })?;
-    Ok((schema, deltas.len()))
-}
-
+/// The workflows of a model, and their revision.
 async fn workflows(reads: &SqlitePool, model: i64) -> Result<(i64, WorkflowSet), Error> {
     let newest: Option<(i64, String)> = sqlx::query_as(WORKFLOW_SET_GET)
         .bind(model)
@@ -121,35 +81,11 @@ async fn workflows(reads: &SqlitePool, model: i64) -> Result<(i64, WorkflowSet),
     let Some((revision, list)) = newest else {
         return Ok((0, WorkflowSet::default()));
     };
-    let listed: Vec<ListedWorkflow> =
-        serde_json::from_str(&list).map_err(|_| Error::Inconsistent {
-            table: "workflow_set",
-            column: "list",
-            row: model,
-        })?;
+    let listed = listed_workflows(model, &list)?;
     let keys = json_list(listed.iter().map(|ListedWorkflow(key, _)| key));
     let bodies: Vec<(i64, String)> = sqlx::query_as(DEFINITION_BODIES)
         .bind(keys)
         .fetch_all(reads)
         .await?;
-    let entries = listed.into_iter().map(|ListedWorkflow(key, active)| {
-        let body = bodies.iter().find(|(d, _)| *d == key);
-        let workflow =
-            body.and_then(|(_, body)| Workflow::load(body).ok())
-                .ok_or(Error::Inconsistent {
-                    table: "definition",
-                    column: "body",
-                    row: key,
-                })?;
-        Ok(Entry {
-            workflow: Arc::new(workflow),
-            active,
-        })
-    });
-    Ok((
-        revision,
-        WorkflowSet {
-            entries: entries.collect::<Result<_, Error>>()?,
-        },
-    ))
+    Ok((revision, workflow_set(&listed, &bodies)?))
 }

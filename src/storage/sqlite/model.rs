@@ -7,7 +7,7 @@ use super::script::BEGIN;
 use crate::model::{Lock, Schema};
 use crate::storage::{
     port::{Edit, Effect, Error, ModelCommit, ModelRow},
-    rows::ListedWorkflow,
+    rows::definitions::ListedWorkflow,
 };
 use crate::workflow::WorkflowSet;
 

@@ -3,13 +3,17 @@
 //! The committer gives events their sequences, so that units that publish to the same topic do not
 //! conflict with each other.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use super::UnitOfWork;
 use crate::id::Tenant;
 use crate::storage::{
     Error, Storage,
     draft::{EVENT_BYTES, NewTopicEvent, Publication, Published, TopicView},
+    memory::PublishedTypes,
     port::{ListedTopic, TopicEvent, TopicKey, TopicPage, TopicRow},
 };
 
@@ -52,6 +56,12 @@ impl Storage {
     /// before the first call nothing is known.
     pub fn changed_topics(&self) -> HashSet<(Tenant, TopicKey)> {
         self.0.topic_news.take()
+    }
+
+    /// The types of the events that any process has published since the last call, by tenant. Of those
+    /// before the first call nothing is known.
+    pub fn published_types(&self) -> HashMap<Tenant, PublishedTypes> {
+        self.0.topic_news.take_types()
     }
 
     /// Returns once a topic may have got events since [`Self::changed_topics`] was called; to one
@@ -127,20 +137,6 @@ impl UnitOfWork {
     pub async fn topic_first(&self, topic: &TopicKey) -> Result<i64, Error> {
         let found = self.storage.topic(&self.tenant, topic, 0, 0).await?;
         Ok(found.map_or(1, |(listed, _)| listed.first))
-    }
-
-    /// The namespaces and types of the events that it publishes, of those that have a type.
-    pub fn published_types(&self) -> Vec<(Arc<str>, Arc<str>)> {
-        let of = |publication: &Publication| {
-            let namespace = Arc::clone(&publication.topic.namespace);
-            let types = publication
-                .events
-                .iter()
-                .filter_map(|event| event.kind.clone());
-            let types: Vec<_> = types.map(|kind| (Arc::clone(&namespace), kind)).collect();
-            types
-        };
-        self.publications.iter().flat_map(of).collect()
     }
 
     fn add_publication(

@@ -517,3 +517,36 @@ async fn a_task_that_ends_its_members_is_delivered_as_often_as_it_may_be_at_all_
     }
     assert_eq!(made, [1, 2, 3]);
 }
+
+#[tokio::test]
+async fn an_event_that_is_published_elsewhere_outdates_what_plans_have_cached() {
+    let (_database, nodes, connection) = scene(&[]).await;
+    let doer = Doer::join(&nodes[0]).await;
+    let document = json!({"kind": "Workflow", "name": "priced", "version": "1",
+        "start": {"run": "@plan/p", "transitions": {"success": "flo.Completed"}},
+        "plans": {"p": {"executors": [{"name": "a", "action": "@actions/charge"}],
+            "cache": {"key": "k", "invalidate_on": ["price.changed"]}}}});
+    let payload = json!({"document": document});
+    connection.ok("RunDefinitionCreateRequest", payload).await;
+    let run = start(&connection, "priced").await;
+    doer.answer(&doer.task().await).await;
+    let plan = json!({"definition": "priced", "plan": "p"});
+    let cached = async |expected: u64| {
+        let look = async {
+            while connection.ok("PlanGetRequest", plan.clone()).await["cacheEntries"] != expected {
+                between_looks().await;
+            }
+        };
+        timeout(PATIENCE, look).await.expect("so many entries");
+    };
+    cached(1).await;
+    assert_eq!(status(&connection, &run).await, "completed");
+    let other = nodes[1].connect().await;
+    for (kind, left) in [("other", 1), ("price.changed", 0)] {
+        let events = json!([{"payload": 1, "type": kind}]);
+        let publish = json!({"topic": "prices", "events": events});
+        other.ok("TopicPublishRequest", publish).await;
+        let shown = connection.ok("PlanGetRequest", plan.clone()).await;
+        assert_eq!(shown["cacheEntries"], left, "{kind}");
+    }
+}

@@ -434,7 +434,14 @@ class Member:
 
     async def _work_on_task(self, stream: Stream, call: TaskCall) -> None:
         async with self._task_places:
-            stream.send(await self._calculate(stream, call))
+            answer = await self._calculate(stream, call)
+            if call.id in self._cancelled:
+                # It was not cancelled in the end. Whether a call that failed was done is not known.
+                if not call.is_connector_call:
+                    return
+                if not events.payload(answer)["success"]:
+                    answer = _failed(stream, call, _CANCELLED)
+            stream.send(answer)
 
     def _cancel_task(self, payload: Mapping[str, Any]) -> None:
         """Give up a task that the server has given up.

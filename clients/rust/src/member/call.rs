@@ -3,7 +3,7 @@
 use std::{
     borrow::Cow,
     str::FromStr as _,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
@@ -21,6 +21,7 @@ use crate::{
     envelope::{DISPATCH_KEY, TIME_LIMIT, TRACE_PARENT, TRACE_STATE, TRANSACTION},
     generated::cloudevents::CloudEvent,
     stream::{Lane, Stream},
+    sync::locked,
     trace::Trace,
 };
 
@@ -82,7 +83,7 @@ struct Warned {
 
 impl Warnings {
     fn warned(&self) -> MutexGuard<'_, Warned> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.0)
     }
 
     pub(super) fn add(&self, text: &str) {

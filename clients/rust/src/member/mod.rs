@@ -11,7 +11,7 @@ use std::{
     fmt,
     future::Future,
     pin::pin,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
 
@@ -31,7 +31,7 @@ pub use self::{
 };
 use crate::{
     Client, Code, ConnectOptions, Error, Json, Result, api::WorkerDrainRequest,
-    connection::Connection, stream::Lane,
+    connection::Connection, stream::Lane, sync::locked,
 };
 
 /// How long a member that stops waits until the server has taken note of it.
@@ -396,8 +396,7 @@ impl Membership {
     }
 
     fn failure(&self) -> Option<Error> {
-        let failure = self.state.failure.lock();
-        failure.unwrap_or_else(PoisonError::into_inner).clone()
+        locked(&self.state.failure).clone()
     }
 
     /// Opens a stream whenever there is none.
@@ -412,9 +411,7 @@ impl Membership {
                     Ok(open) => open.ended().cancelled().await,
                     Err(error) => {
                         if !connection.closed().is_cancelled() {
-                            let mut failure =
-                                state.failure.lock().unwrap_or_else(PoisonError::into_inner);
-                            *failure = Some(error);
+                            *locked(&state.failure) = Some(error);
                         }
                         return;
                     }

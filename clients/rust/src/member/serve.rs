@@ -4,7 +4,7 @@ use std::{
     any::Any,
     collections::{HashMap, HashSet},
     panic::AssertUnwindSafe,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Mutex, MutexGuard, Weak},
 };
 
 use futures_util::{FutureExt as _, future::BoxFuture};
@@ -33,6 +33,7 @@ use crate::{
     envelope::{TRACE_PARENT, kind},
     generated::cloudevents::CloudEvent,
     stream::{Receiver, Stream},
+    sync::locked,
     trace,
 };
 
@@ -93,7 +94,7 @@ impl Serving {
     }
 
     fn work(&self) -> MutexGuard<'_, Work> {
-        self.work.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.work)
     }
 
     pub(super) fn is_draining(&self) -> bool {

@@ -176,14 +176,11 @@ impl Person {
         let mut session = self.runtime.session(&by, None).await?;
         let payload = format!("{{\"s\":{n}}}").into();
         let runtime = &self.runtime;
-        let arrived = runtime
+        let mut arrived = runtime
             .signal_run(&mut session, &by, &run, kind, payload)
             .await?;
-        if let Err(failure) = self.finish(session, &by).await {
-            runtime.advance_failed(&by.tenant, &arrived);
-            return Err(failure);
-        }
-        runtime.after_advance(&by.tenant, arrived);
+        self.finish(session, &by).await?;
+        runtime.after_advance(&by.tenant, &mut arrived);
         self.stage.world.note(|_| format!("{run} got {kind} {n}"));
         self.stage.notes().signals.push((run, kind, n));
         Ok(())
@@ -196,14 +193,11 @@ impl Person {
         let by = initiator(ActorKind::User, "u");
         let mut session = self.runtime.session(&by, None).await?;
         let runtime = &self.runtime;
-        let arrived = runtime
+        let mut arrived = runtime
             .cancel_run(&mut session, &by, &run, "cancelled by user")
             .await?;
-        if let Err(failure) = self.finish(session, &by).await {
-            runtime.advance_failed(&by.tenant, &arrived);
-            return Err(failure);
-        }
-        runtime.after_advance(&by.tenant, arrived);
+        self.finish(session, &by).await?;
+        runtime.after_advance(&by.tenant, &mut arrived);
         self.stage.world.note(|_| format!("{run} was cancelled"));
         self.stage.notes().cancelled.insert(run);
         Ok(())

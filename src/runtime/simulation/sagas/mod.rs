@@ -273,14 +273,11 @@ impl Person {
         let by = initiator(ActorKind::User, "u");
         let mut session = self.runtime.session(&by, None).await?;
         let runtime = &self.runtime;
-        let arrived = runtime
+        let mut arrived = runtime
             .signal_run(&mut session, &by, run, "go", "{}".into())
             .await?;
-        if let Err(failure) = self.finish(session, &by).await {
-            runtime.advance_failed(&by.tenant, &arrived);
-            return Err(failure);
-        }
-        runtime.after_advance(&by.tenant, arrived);
+        self.finish(session, &by).await?;
+        runtime.after_advance(&by.tenant, &mut arrived);
         Ok(())
     }
 
@@ -288,14 +285,11 @@ impl Person {
         let by = initiator(ActorKind::User, "u");
         let mut session = self.runtime.session(&by, None).await?;
         let runtime = &self.runtime;
-        let arrived = runtime
+        let mut arrived = runtime
             .cancel_run(&mut session, &by, run, "cancelled by user")
             .await?;
-        if let Err(failure) = self.finish(session, &by).await {
-            runtime.advance_failed(&by.tenant, &arrived);
-            return Err(failure);
-        }
-        runtime.after_advance(&by.tenant, arrived);
+        self.finish(session, &by).await?;
+        runtime.after_advance(&by.tenant, &mut arrived);
         self.stage.world.note(|_| format!("{run} was cancelled"));
         Ok(())
     }

@@ -206,12 +206,13 @@ class Runs(Part):
                 "fromSequence": from_sequence,
                 "limit": PAGE,
             }
-            items = (await self._api.run_history_get(payload))["items"]
-            for item in items:
+            page = await self._api.run_history_get(payload)
+            for item in page["items"]:
                 event = RunEvent.read(item)
                 from_sequence = event.sequence
                 yield event
-            if len(items) < PAGE:
+            # A page with large events has fewer of them than it may have.
+            if not page["pagination"]["hasNext"]:
                 return
 
     async def follow(

@@ -173,7 +173,7 @@ final class ScriptedHandler {
                     context.warn(text(value));
                     break;
                 case "wait":
-                    program.gate(text(value)).await();
+                    await(text(value), text(step.get("reason")));
                     break;
                 case "call":
                     ask(context, value);
@@ -187,6 +187,18 @@ final class ScriptedHandler {
                 default:
             }
             return Optional.empty();
+        }
+
+        /** Waits at a gate. With a reason, a call that is given up meanwhile fails with it. */
+        private void await(String gate, @Nullable String reason) throws InterruptedException {
+            try {
+                program.gate(gate).await();
+            } catch (InterruptedException e) {
+                if (reason == null) {
+                    throw e;
+                }
+                throw new IllegalStateException(reason, e);
+            }
         }
 
         private void ask(Session session, Json step) {
