@@ -46,7 +46,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("operation", &["audit", "auth", "clock", "cluster", "compat", "compute", "condition", "connector", "dialect", "entity", "error", "event", "expr", "id", "model", "pool", "program", "registry", "runtime", "search", "shares", "storage", "telemetry", "workflow"]),
     ("help",      &["auth", "dialect", "error", "operation", "telemetry"]),
     ("grpc",      &["auth", "dispatch", "cluster", "compute", "entity", "error", "event", "id", "operation", "text"]),
-    ("rest",      &["auth", "clock", "error", "event", "help", "id", "json", "operation", "telemetry"]),
+    ("rest",      &["auth", "clock", "compat", "error", "event", "help", "id", "json", "operation", "telemetry"]),
     ("app",       &["auth", "clock", "cluster", "compat", "compute", "connector", "engine", "entity", "error", "event", "grpc", "help", "id", "operation", "program", "registry", "rest", "runtime", "search", "shares", "storage", "telemetry", "wasm"]),
     ("cli",       &["app", "clock", "dialect", "event", "help", "id", "operation", "storage", "telemetry", "text", "workflow"]),
 ];

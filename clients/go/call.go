@@ -156,10 +156,16 @@ type calculation struct {
 	Payload       *api.AttachedEntity                             `json:"payload"`
 }
 
+// kindOf returns what the type of an event calls; false if it is no call.
+func kindOf(eventType string) (kind, bool) {
+	name, isCall := strings.CutSuffix(strings.TrimPrefix(eventType, callPrefix), callSuffix)
+	called := kind(name)
+	return called, isCall && (called == kindProcessor || called == kindCriterion || called == kindSchedule)
+}
+
 func readCall(on *stream, received *event) (*Call, error) {
-	name, isCall := strings.CutSuffix(strings.TrimPrefix(received.Type, callPrefix), callSuffix)
-	kind := kind(name)
-	if !isCall || kind != kindProcessor && kind != kindCriterion && kind != kindSchedule {
+	kind, isCall := kindOf(received.Type)
+	if !isCall {
 		return nil, errors.New("this client does not know the type")
 	}
 	var read calculation
@@ -202,6 +208,12 @@ func (c *Call) responseType() string {
 }
 
 func (c *Call) done(result any) (map[string]any, error) {
+	switch result.(type) {
+	case Verdict, Schedule, Outcome, Pending:
+		if c.kind == kindProcessor { // it may return anything
+			return nil, fmt.Errorf("a processor returns the new document or nil, not %T", result)
+		}
+	}
 	payload := map[string]any{"requestId": c.requestID, "entityId": c.EntityID, "success": true}
 	switch result := result.(type) {
 	case Verdict:

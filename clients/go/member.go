@@ -16,8 +16,9 @@ import (
 // drainNoticeTimeout is how long a member that stops waits until the server has taken note of it.
 const drainNoticeTimeout = 2 * time.Second
 
-// callsMax is how many calls may run or wait; further ones are rejected as retryable.
-const callsMax = 1024
+// waitingMax is how many calls and tasks may wait, besides as many as may run at once; further ones
+// are rejected as retryable.
+const waitingMax = 1024
 
 type (
 	// ProcessorFunc changes an entity when a transition is taken. It returns the whole new
@@ -41,7 +42,8 @@ type (
 //
 // Register them, then call [Member.Run], or [Member.Join] and [Member.Shutdown]. The context
 // of a handler ends when the call is given up: because the stream was lost, and with it the
-// transaction, because the server cancelled the task, or because draining took too long.
+// transaction, because the server cancelled the task, or because draining took too long. A handler
+// that goes on then keeps no place.
 //
 // When the stream is lost the member joins again, however long it takes.
 // The embedded [Session] sends requests on the stream of the member, outside its calls.
@@ -342,6 +344,7 @@ func (m *Member) receive(on *stream, received *event) {
 	if err != nil {
 		// One invalid event is no reason to end the stream.
 		m.connection.log.Warn("cannot use an event of the server", "type", received.Type, "error", err)
+		m.answerUnread(on, received, err)
 	}
 }
 

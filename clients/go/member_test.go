@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -383,6 +384,61 @@ func TestARunningCallIsCancelledWithItsStreamAndTheMemberJoinsAgain(t *testing.T
 	makeParcels(t, client.Session, processor("price")) // the server keeps nothing
 	_, _, err := create(t, client.Session)
 	must(t, err)
+}
+
+func TestAHandlerThatGoesOnAfterItsStreamWasLostKeepsNoPlace(t *testing.T) {
+	server, tenant := servertest.Start(t, nil), servertest.Tenant(t)
+	began, mayEnd := make(chan struct{}, 4), make(chan struct{})
+	var calls, tasks atomic.Int32
+	hang := func(begun *atomic.Int32) (any, error) {
+		if begun.Add(1) == 1 {
+			began <- struct{}{}
+			<-mayEnd // whatever becomes of its context
+		}
+		return nil, nil
+	}
+	member := join(t, server, tenant, func(m *interlock.Member) {
+		m.Processor("price", func(context.Context, *interlock.Call) (any, error) { return hang(&calls) })
+		m.Action("charge", func(context.Context, *interlock.Task) (any, error) { return hang(&tasks) })
+	}, interlock.WithConcurrency(1))
+	defer close(mayEnd)
+	client := connect(t, server, tenant)
+	ctx := servertest.Context(t)
+	prepare := func() {
+		makeParcels(t, client.Session, processor("price"))
+		_, err := client.ActionRegister(ctx, &api.ActionRegisterRequest{Name: "charge"})
+		must(t, err)
+		_, err = client.RunDefinitionCreate(ctx, &api.RunDefinitionCreateRequest{Document: json.RawMessage(
+			`{"kind":"Workflow","name":"charging","version":"1","start":{"run":"@actions/charge","transitions":{"success":"flo.Completed"}}}`)})
+		must(t, err)
+	}
+	prepare()
+	failed := make(chan error, 1)
+	go func() {
+		_, err := client.Create(ctx, parcel, map[string]any{"sku": "A"})
+		failed <- err
+	}()
+	_, err := client.RunStart(ctx, &api.RunStartRequest{Definition: "charging"})
+	must(t, err)
+	<-began
+	<-began
+	server.Kill()
+	<-failed
+	server.Start()
+	for {
+		answer, err := client.ComputeMembersGet(ctx, &api.ComputeMembersGetRequest{})
+		if err == nil && len(answer.Members) == 1 {
+			break
+		}
+	}
+	prepare() // the server keeps nothing
+	_, _, err = create(t, client.Session)
+	must(t, err)
+	run, err := member.RunStart(ctx, &api.RunStartRequest{Definition: "charging", WaitMs: api.Ptr(uint64(20_000))})
+	must(t, err)
+	if run.Run == nil || run.Run.Status != "completed" {
+		t.Errorf("the run is %+v", run.Run)
+	}
 }
 
 func TestAMemberThatStopsFinishesWhatIsRunning(t *testing.T) {

@@ -105,7 +105,8 @@ func WithTags(tags ...string) Option { return func(c *config) { c.tags = append(
 
 // WithConcurrency sets how many calls a member executes at once, and how many tasks besides;
 // further ones wait. A call that a running one causes in its own transaction is not counted,
-// because that one waits for it. There has to be at least 1.
+// because that one waits for it. There has to be at least 1. When 1,024 more than the calls and
+// tasks that may run wait, further ones are rejected as retryable.
 func WithConcurrency(calls int) Option { return func(c *config) { c.concurrency = calls } }
 
 // WithLabels adds labels of a member, which invocations of actions may ask for.

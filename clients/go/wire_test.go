@@ -120,6 +120,90 @@ func sent(eventType, data string) *cloudevents.CloudEvent {
 	return &cloudevents.CloudEvent{Type: eventType, Data: &cloudevents.CloudEvent_TextData{TextData: data}}
 }
 
+// rejection is a failed answer.
+type rejection struct {
+	RequestID string `json:"requestId"`
+	Success   bool   `json:"success"`
+	Error     struct {
+		Message   string `json:"message"`
+		Retryable bool   `json:"retryable"`
+	} `json:"error"`
+}
+
+// answers are what a member sends to the calls that it is given when it has joined.
+func answers(t *testing.T, prepare func(*interlock.Member), calls []*cloudevents.CloudEvent, options ...interlock.Option) <-chan *cloudevents.CloudEvent {
+	t.Helper()
+	sent := make(chan *cloudevents.CloudEvent, len(calls))
+	target := scripted(t, func(received *cloudevents.CloudEvent) []*cloudevents.CloudEvent {
+		if received.Type == "CalculationMemberJoinEvent" {
+			return calls
+		}
+		if strings.HasSuffix(received.Type, "CalculationResponse") {
+			sent <- received
+		}
+		return nil
+	})
+	member, err := interlock.NewMember(target, options...)
+	must(t, err)
+	prepare(member)
+	must(t, member.Join(servertest.Context(t)))
+	t.Cleanup(func() {
+		ended, cancel := context.WithCancel(context.Background())
+		cancel()
+		_ = member.Shutdown(ended)
+	})
+	return sent
+}
+
+func TestACallThatCannotBeReadIsRejectedAsRetryable(t *testing.T) {
+	odd := `{"requestId":"odd","processorName":7,"name":7}`
+	answered := answers(t, func(*interlock.Member) {}, []*cloudevents.CloudEvent{
+		sent("EntityProcessorCalculationRequest", odd), sent("TaskCalculationRequest", odd),
+	})
+	for _, kind := range []string{"EntityProcessor", "Task"} {
+		answer := <-answered
+		var read rejection
+		must(t, json.Unmarshal([]byte(answer.GetTextData()), &read))
+		if answer.Type != kind+"CalculationResponse" || read.RequestID != "odd" || read.Success || !read.Error.Retryable ||
+			!strings.HasPrefix(read.Error.Message, "this member cannot read the call: ") {
+			t.Errorf("%s was answered with %s %s", kind, answer.Type, answer.GetTextData())
+		}
+	}
+}
+
+func TestMoreCallsThanRunAndWaitAreRejectedAsRetryable(t *testing.T) {
+	var calls []*cloudevents.CloudEvent
+	for i := range 1024 + 2*2 + 1 {
+		calls = append(calls, sent("EntityProcessorCalculationRequest", fmt.Sprintf(`{"requestId":"%d","processorName":"price"}`, i)))
+	}
+	answered := answers(t, func(m *interlock.Member) {
+		m.Processor("price", func(ctx context.Context, _ *interlock.Call) (any, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}, interlock.Detached())
+	}, calls, interlock.WithConcurrency(2))
+	answer := (<-answered).GetTextData()
+	var read rejection
+	must(t, json.Unmarshal([]byte(answer), &read))
+	if read.RequestID != "1028" || !read.Error.Retryable || read.Error.Message != "this member already has 1028 calls in flight" {
+		t.Errorf("it was answered with %s", answer)
+	}
+}
+
+func TestAProcessorThatReturnsAVerdictFails(t *testing.T) {
+	answered := answers(t, func(m *interlock.Member) {
+		m.Processor("price", func(context.Context, *interlock.Call) (any, error) {
+			return interlock.Verdict{Holds: true}, nil
+		}, interlock.Detached())
+	}, []*cloudevents.CloudEvent{sent("EntityProcessorCalculationRequest", `{"requestId":"r","processorName":"price"}`)})
+	answer := (<-answered).GetTextData()
+	var read rejection
+	must(t, json.Unmarshal([]byte(answer), &read))
+	if read.Success || read.Error.Message != "a processor returns the new document or nil, not interlock.Verdict" {
+		t.Errorf("it was answered with %s", answer)
+	}
+}
+
 func TestAMemberThatStopsSaysSoAndAnswersWhatComesNevertheless(t *testing.T) {
 	call := func(id string) *cloudevents.CloudEvent {
 		return sent("EntityProcessorCalculationRequest", `{"requestId":"`+id+`","entityId":"e","processorName":"price"}`)

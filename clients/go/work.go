@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -117,7 +119,7 @@ func (m *Member) beginCall(on *stream, received *event) error {
 	}
 	if !m.admit() {
 		m.mu.Unlock()
-		m.answer(on, call, nil, Retry("this member already has %d calls in flight", callsMax))
+		m.answer(on, call, nil, Retry("this member already has %d calls in flight", m.workMax()))
 		return nil
 	}
 	if isNested {
@@ -168,7 +170,7 @@ func (m *Member) serveCall(ctx context.Context, on *stream, call *Call, isNested
 		m.release()
 	})
 	defer leave()
-	if isGivenUp(ctx) {
+	if ctx.Err() != nil { // while it waited for its place
 		m.logNotBegun(ctx, call)
 		return
 	}
@@ -182,13 +184,10 @@ func (m *Member) logNotBegun(ctx context.Context, call *Call) {
 }
 
 // serveUntilGivenUp answers with what a handler returns, unless the server has given the work up
-// meanwhile: a handler that continues then does not keep its place.
+// meanwhile. A handler that continues after that, or after its stream was lost, does not keep its
+// place.
 func (m *Member) serveUntilGivenUp(ctx context.Context, on *stream, work work, leave func()) {
-	stop := context.AfterFunc(ctx, func() {
-		if isGivenUp(ctx) {
-			leave()
-		}
-	})
+	stop := context.AfterFunc(ctx, leave)
 	defer stop()
 	m.serve(ctx, work, func(result any, err error) {
 		if isGivenUp(ctx) {
@@ -244,7 +243,7 @@ func (m *Member) beginTask(on *stream, received *event) error {
 	if !m.admit() {
 		m.mu.Unlock()
 		cancel(nil)
-		m.answer(on, task, nil, Retry("this member already has %d calls in flight", callsMax))
+		m.answer(on, task, nil, Retry("this member already has %d calls in flight", m.workMax()))
 		return nil
 	}
 	m.tasks[task.requestID] = cancel
@@ -273,7 +272,7 @@ func (m *Member) serveTask(ctx context.Context, on *stream, task *Task) {
 		leave()
 	})
 	defer leavePlace()
-	if isGivenUp(ctx) { // while it waited for its place
+	if ctx.Err() != nil { // while it waited for its place
 		m.answerNotBegun(ctx, on, task)
 		return
 	}
@@ -310,12 +309,15 @@ func (m *Member) cancelTask(received *event) error {
 
 // admit counts one more call, unless there are too many. The caller holds mu.
 func (m *Member) admit() bool {
-	if m.working >= callsMax {
+	if m.working >= m.workMax() {
 		return false
 	}
 	m.working++
 	return true
 }
+
+// workMax is how many calls and tasks may run or wait.
+func (m *Member) workMax() int { return waitingMax + cap(m.places) + cap(m.taskPlaces) }
 
 func (m *Member) release() {
 	m.mu.Lock()
@@ -386,6 +388,27 @@ func (m *Member) answer(on *stream, work work, result any, err error) {
 			response, err = respond(on, work, payload)
 		}
 	}
+	if err != nil {
+		m.connection.log.Error("cannot send a failure", "error", err)
+		return
+	}
+	on.send(response)
+}
+
+var requestIDIn = regexp.MustCompile(`"requestId"\s*:\s*"([^"\\]+)"`)
+
+// answerUnread answers a call that cannot be read, if its id can: another member may be able to
+// read it.
+func (m *Member) answerUnread(on *stream, received *event, unread error) {
+	_, isCall := kindOf(received.Type)
+	found := requestIDIn.FindSubmatch(dataOf(received))
+	if !isCall && received.Type != typeTask || found == nil {
+		return
+	}
+	response, err := newEvent(on.ctx, strings.TrimSuffix(received.Type, "Request")+"Response", map[string]any{
+		"requestId": string(found[1]), "success": false,
+		"error": map[string]any{"message": bounded("this member cannot read the call: "+unread.Error(), failureBytesMax), "retryable": true},
+	})
 	if err != nil {
 		m.connection.log.Error("cannot send a failure", "error", err)
 		return

@@ -71,22 +71,46 @@ pub(super) fn manager_folder(
     }))
 }
 
-/// A file or folder that cannot be read.
+/// Why files are not those of a bundle.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot read {path}; give the path of a file or folder of UTF-8 texts")]
-pub struct Unreadable {
-    path: String,
-    #[source]
-    source: io::Error,
+pub enum Unreadable {
+    #[error("cannot read {path}; give the path of a file or folder of UTF-8 texts")]
+    File {
+        path: String,
+        #[source]
+        source: io::Error,
+    },
+    #[error("there is no HCL in {0}; give the path of a file *.hcl or of a folder that has one")]
+    NoHcl(String),
 }
 
 impl Unreadable {
     fn new(path: &Path, source: io::Error) -> Self {
-        Self {
+        Self::File {
             path: path.display().to_string(),
             source,
         }
     }
+}
+
+/// The files of a bundle that are at these paths, or below them.
+///
+/// # Errors
+/// One cannot be read, or none declares anything.
+pub fn files_of_bundle(paths: &[PathBuf]) -> Result<Vec<BundleFile>, Unreadable> {
+    let mut files = Vec::new();
+    for path in paths {
+        files.extend(bundle_files(path)?);
+    }
+    // Templates alone would replace a bundle and declare nothing.
+    if files.iter().any(|file| file.path.ends_with(".hcl")) {
+        return Ok(files);
+    }
+    let paths: Vec<_> = paths
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
+    Err(Unreadable::NoHcl(paths.join(", ")))
 }
 
 /// The files of a bundle below a path: HCL and templates. A file is taken whatever its name.

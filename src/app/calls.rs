@@ -19,7 +19,7 @@ use tokio_util::sync::{CancellationToken, DropGuard, WaitForCancellationFutureOw
 use tonic::{Status, TimeoutExpired, body::Body, service::Routes};
 use tower::Service as _;
 
-use super::connections::{Open, Received, Times, UNKNOWN_MAX, Within};
+use super::connections::{self, Open, Received, Times, UNKNOWN_MAX, Within};
 use crate::auth::Peer;
 use crate::error::Failure;
 use crate::grpc;
@@ -71,6 +71,9 @@ impl Calls {
             });
         }
         if path.starts_with(EVENTS) || path == PEERS {
+            if connections::is_late(&request) && !grpc::is_joined(request.headers()) {
+                return Box::pin(async { grpc::stopping().into_http() });
+            }
             return Box::pin(self.serve(request, address));
         }
         if open.count_as_unknown() {

@@ -536,6 +536,30 @@ mod tests {
     }
 
     #[test]
+    fn settings_that_let_everybody_or_nobody_in_are_warned_of() {
+        let client = [
+            ("CYODA_BOOTSTRAP_CLIENT_ID", "first"),
+            ("CYODA_BOOTSTRAP_CLIENT_SECRET", "s3cret"),
+        ];
+        for (pairs, says) in [
+            (
+                &[("CYODA_SUPPRESS_BANNER", "true")][..],
+                "is mocked although",
+            ),
+            (
+                &[("CYODA_BOOTSTRAP_ROLES", "")][..],
+                "CYODA_BOOTSTRAP_ROLES is empty",
+            ),
+        ] {
+            let config = read(&[&client, pairs].concat()).expect("valid");
+            let mut warnings = config.warnings.iter();
+            assert!(warnings.any(|line| line.contains(says)), "{says}");
+        }
+        let empty = read(&[("CYODA_IAM_MODE", "")]).expect("the default");
+        assert!(empty.warnings.is_empty(), "{:?}", empty.warnings);
+    }
+
+    #[test]
     fn a_client_needs_no_place_for_a_database() {
         for pairs in [&[][..], &[("CYODA_STORAGE_BACKEND", "postgres")]] {
             let sources = || Sources {
@@ -786,7 +810,24 @@ mod tests {
             sources(Path::new("/nowhere")).text(setting),
             Err(ConfigError::File { .. })
         ));
-        std::fs::write(&path, "\n").expect("writable");
+        // What is no path may be the secret.
+        for (value, is_shown) in [
+            ("/etc/nowhere/secret.pem", true),
+            ("./nowhere.pem", true),
+            ("-----BEGIN PRIVATE KEY-----\nMIIEv", false),
+            ("postgres://u:p4ssword@h/x", false),
+            ("/Q0hBTkdFTUUAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", false),
+            ("/etc/x y", false),
+            ("s3cret", false),
+        ] {
+            let error = sources(Path::new(value)).text(setting);
+            let error = error.expect_err("nowhere").to_string();
+            assert_eq!(error.contains(value), is_shown, "{error}");
+            assert!(error.contains("CYODA_HMAC_SECRET_FILE"), "{error}");
+        }
+        std::fs::write(&path, "\u{feff}s3cret\r\n").expect("writable");
+        assert_eq!(sources(&path).text(setting).expect("readable").1, "s3cret");
+        std::fs::write(&path, "\u{feff}\n").expect("writable");
         let error = sources(&path).text(setting).expect_err("empty").to_string();
         assert!(error.ends_with("cannot be used: it is empty"), "{error}");
     }

@@ -40,6 +40,7 @@ pub(super) fn authenticator(
     let mock = mock(sources)?;
     let key = sources.string("JWT_SIGNING_KEY")?;
     if !is_jwt {
+        check_mock(sources, bootstrap.is_some() || !key.trim().is_empty())?;
         // Refusing to start is the purpose of this setting.
         return if sources.truth("REQUIRE_JWT")? {
             Err(ConfigError::Together(format!(
@@ -84,6 +85,29 @@ pub(super) fn authenticator(
         providers,
         clock,
     })))
+}
+
+/// Reports settings of tokens that mocked authentication ignores: then every caller is an
+/// administrator, and whoever has set them does not expect that. An empty mode is what remains of a
+/// variable that was not set.
+fn check_mock(sources: &mut Sources, has_token_settings: bool) -> Result<(), ConfigError> {
+    if !has_token_settings {
+        return Ok(());
+    }
+    let why = "authentication is mocked although a signing key or a first client is set";
+    if sources
+        .raw("IAM_MODE")
+        .is_some_and(|(_, mode)| mode.trim().is_empty())
+    {
+        return Err(ConfigError::Together(format!(
+            "{} is empty, so {why}; set it to jwt, or to mock",
+            sources.given_as("IAM_MODE")
+        )));
+    }
+    sources.warnings.push(format!(
+        "{why}; set CYODA_IAM_MODE=jwt to authenticate callers"
+    ));
+    Ok(())
 }
 
 /// The key that encrypts stored private keys and variables.
@@ -139,7 +163,7 @@ fn providers(sources: &Sources) -> Result<oidc::Settings, ConfigError> {
 }
 
 /// The client of the settings.
-fn bootstrap(sources: &Sources) -> Result<Option<Client>, ConfigError> {
+fn bootstrap(sources: &mut Sources) -> Result<Option<Client>, ConfigError> {
     let id = sources.string("BOOTSTRAP_CLIENT_ID")?;
     let secret = sources.string("BOOTSTRAP_CLIENT_SECRET")?;
     if id.is_empty() != secret.is_empty() {
@@ -166,6 +190,22 @@ fn bootstrap(sources: &Sources) -> Result<Option<Client>, ConfigError> {
         secret: Secret::new(&secret),
         roles: Roles::parse(&sources.string("BOOTSTRAP_ROLES")?),
     };
+    if let Some(role) = client
+        .roles
+        .iter()
+        .find(|role| role.contains(char::is_whitespace))
+    {
+        return Err(ConfigError::Together(format!(
+            "{} has the role `{role}`, with a space; separate roles by commas",
+            sources.given_as("BOOTSTRAP_ROLES")
+        )));
+    }
+    if !client.id.is_empty() && client.roles.iter().next().is_none() {
+        sources.warnings.push(format!(
+            "{} is empty, so the first client may administer nothing and join no members",
+            sources.given_as("BOOTSTRAP_ROLES")
+        ));
+    }
     Ok((!client.id.is_empty()).then_some(client))
 }
 

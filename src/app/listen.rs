@@ -19,7 +19,7 @@ use tower::Service as _;
 use super::{
     Error,
     calls::Calls,
-    connections::{self, Caps, Head, Open, Received, Registry, Speaks, Times, Within},
+    connections::{self, Caps, Head, Open, Received, Registry, Speaks, Stop, Times, Within},
     incoming::{Incoming, Places},
     tls::{Protocol, Tls},
 };
@@ -29,7 +29,7 @@ use crate::event::proto::{
     service::cloud_events_service_server::CloudEventsServiceServer,
 };
 use crate::grpc;
-use crate::rest::BodyTooSlow;
+use crate::rest::{self, BodyTooSlow};
 use crate::storage::Storage;
 use crate::telemetry::measure::Port;
 
@@ -168,6 +168,17 @@ impl Serving {
         let announced = CancellationToken::new();
         let watch = report_health(reporter, self.storage, stop.clone(), announced.clone());
         let admission = self.grpc.clone();
+        let members = self.grpc.members.clone();
+        let stopping = Stop {
+            begins: stop.clone(),
+            closes: CancellationToken::new(),
+        };
+        // What is in flight may need requests of members, which come on new connections.
+        let close = async {
+            stop.cancelled().await;
+            members.all_left().await;
+            stopping.closes.cancel();
+        };
         let service = CloudEventsServiceServer::new(self.grpc)
             .max_decoding_message_size(admission.message_max)
             .max_encoding_message_size(usize::MAX)
@@ -208,7 +219,7 @@ impl Serving {
             listeners.grpc,
             Speaks::Http2,
             times,
-            stop.clone(),
+            stopping.clone(),
             move |request, address, open: &mut Open| {
                 Arc::clone(&calls).answer(request, address, open)
             },
@@ -221,11 +232,11 @@ impl Serving {
             listeners.http,
             Speaks::Http1,
             times,
-            stop.clone(),
+            stopping.clone(),
             move |request, address, _: &mut Open| pages.clone().serve(request, address),
         );
-        let admin = serve_operators(listeners.admin, self.admin, self.probe, times, stop)?;
-        let ((), (), (), admin) = tokio::join!(grpc, http, watch, admin);
+        let admin = serve_operators(listeners.admin, self.admin, self.probe, times, stop.clone())?;
+        let ((), (), (), (), admin) = tokio::join!(grpc, http, watch, close, admin);
         // It ends without a result only if its thread has panicked.
         admin.map_err(|_| std::io::Error::other("the thread of the admin port has ended"))??;
         Ok(())
@@ -260,7 +271,10 @@ fn serve_operators(
             incoming,
             Speaks::Http1,
             times,
-            stop,
+            Stop {
+                begins: stop.clone(),
+                closes: stop,
+            },
             move |request, address, _: &mut Open| pages.clone().serve(request, address),
         )
         .await;
@@ -288,6 +302,11 @@ impl Pages {
         request: Request<Body>,
         address: IpAddr,
     ) -> Response<axum::body::Body> {
+        if connections::is_late(&request)
+            && let Some(refused) = rest::refused_by_stop(request.headers(), request.uri())
+        {
+            return refused;
+        }
         let received = |body| Received::new(body, self.times, Within::Body, too_slow);
         let mut request = request.map(|body| axum::body::Body::new(received(body)));
         let peer = ConnectInfo(Peer::of(address));

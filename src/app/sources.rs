@@ -21,10 +21,10 @@ pub enum ConfigError {
         value: String,
         expected: String,
     },
-    #[error("{setting} names the file {path}, which cannot be used: {reason}")]
+    #[error("{setting} names {file}, which cannot be used: {reason}")]
     File {
         setting: String,
-        path: String,
+        file: String,
         reason: String,
     },
     #[error(
@@ -76,6 +76,12 @@ const DURATION_MAX: Duration = Duration::from_hours(100 * 366 * 24);
 
 /// A duration, in words.
 const DURATION: &str = "a duration like 500ms, 30s, 5m or 1h, of at most 100 years";
+
+/// The byte order mark.
+const MARK: char = '\u{feff}';
+
+/// How long a path is that is shown, in bytes.
+const PATH_SHOWN_MAX: usize = 255;
 
 /// How many letters a misspelled name differs in, at most.
 const MISSPELLED_MAX: usize = 2;
@@ -186,14 +192,17 @@ impl Sources {
         {
             let read = match std::fs::read_to_string(&path) {
                 // It would switch off what the secret is for.
-                Ok(read) if read.trim().is_empty() => Err("it is empty".to_owned()),
+                Ok(read) if read.trim_start_matches(MARK).trim().is_empty() => {
+                    Err("it is empty".to_owned())
+                }
                 read => read.map_err(|error| error.to_string()),
             };
             return match read {
-                Ok(read) => Ok((full, read.trim_end().to_owned())),
+                // Some editors begin a file with a byte order mark.
+                Ok(read) => Ok((full, read.trim_start_matches(MARK).trim_end().to_owned())),
                 Err(reason) => Err(ConfigError::File {
                     setting: full,
-                    path,
+                    file: shown(&path),
                     reason,
                 }),
             };
@@ -401,6 +410,21 @@ impl Sources {
         unknown.sort_unstable();
         unknown.dedup();
         unknown
+    }
+}
+
+/// A file of a secret, as errors name it. What does not look like a path may be the secret itself.
+fn shown(path: &str) -> String {
+    let is_rooted = path.strip_prefix('/').and_then(|path| path.split_once('/'));
+    let is_rooted = is_rooted.is_some_and(|(root, _)| Path::new("/").join(root).is_dir());
+    let is_relative = path.starts_with("./") || path.starts_with("../");
+    let is_plain = |char: char| char.is_ascii_alphanumeric() || "/._-@".contains(char);
+    if (is_rooted || is_relative) && path.len() <= PATH_SHOWN_MAX && path.chars().all(is_plain) {
+        format!("the file {path}")
+    } else {
+        "a file whose name is not shown, because it may be the secret itself (set a secret without \
+         _FILE)"
+            .to_owned()
     }
 }
 

@@ -38,9 +38,16 @@ pub(super) struct Claims {
     /// The actor for the user: the client that exchanged a token (RFC 8693 §4.1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) act: Option<Value>,
-    /// The trusted key that signed the exchanged token.
+    /// The trusted key that signed the exchanged token, and when it was registered, in microseconds
+    /// since 1970: another key of that name is another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) subject_key: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) subject_key_registered: Option<i64>,
+    /// Which of the client's secrets it was issued for: times do not tell it for those issued while
+    /// the secret is being replaced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) secret_since: Option<i64>,
 }
 
 /// The claims of a subject token from elsewhere. Further claims are ignored.
@@ -54,10 +61,12 @@ pub(super) struct SubjectClaims {
     pub(super) caas_org_id: Option<String>,
     #[serde(default)]
     pub(super) user_roles: Option<Vec<String>>,
-    /// Seconds since 1970, like the next.
+    /// Seconds since 1970, like the two that follow.
     pub(super) exp: i64,
     #[serde(default)]
     pub(super) iat: Option<i64>,
+    #[serde(default)]
+    pub(super) nbf: Option<i64>,
 }
 
 /// The audience of a token: one text or a list.

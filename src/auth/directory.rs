@@ -5,7 +5,7 @@
 //! which invalidates what was remembered of tokens.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -32,9 +32,21 @@ pub struct Known {
     key_pairs: HashMap<Arc<str>, Arc<KeyPair>>,
     trusted_keys: HashMap<Arc<str>, Arc<TrustedKey>>,
     providers: HashMap<ProviderId, Arc<Provider>>,
+    /// The key pairs whose private keys cannot be used, which the log has named.
+    unusable: BTreeSet<Arc<str>>,
 }
 
 impl Known {
+    /// Notes that a key pair's private key cannot be used.
+    pub fn note_unusable(&mut self, name: &str) {
+        self.unusable.insert(name.into());
+    }
+
+    /// Whether the log has named this key pair as unusable.
+    pub fn is_unusable(&self, name: &str) -> bool {
+        self.unusable.contains(name)
+    }
+
     /// The client of that id, of any tenant.
     pub fn client(&self, id: &str) -> Option<&Arc<Registered>> {
         self.clients.get(id)

@@ -50,6 +50,7 @@ impl Tokens {
             user_roles: Some(subject.roles.iter().map(str::to_owned).collect()),
             act: Some(Claims::acting(&client.id)),
             subject_key: Some(subject.key),
+            subject_key_registered: Some(subject.key_registered.micros()),
             ..Claims::default()
         };
         let minted = self.signed(client, subject.used_for, claims, Some(subject.expires))?;
@@ -63,6 +64,7 @@ struct Subject {
     user: String,
     /// The trusted key that signed its token.
     key: String,
+    key_registered: Timestamp,
     roles: Roles,
     used_for: KeyUse,
     expires: Timestamp,
@@ -86,9 +88,13 @@ fn check(token: &str, tenant: &Tenant, known: &Known, now: Timestamp) -> Result<
     Ok(Subject {
         user,
         key: key.name.to_string(),
+        key_registered: key.created,
         roles: Roles::of(claims.user_roles.iter().flatten().map(String::as_str)),
         used_for: key.used_for,
-        expires: Timestamp::from_micros(claims.exp.saturating_mul(1_000_000)),
+        expires: key
+            .validity
+            .to
+            .min(Timestamp::from_micros(claims.exp.saturating_mul(1_000_000))),
     })
 }
 
@@ -112,7 +118,8 @@ fn trusted<'a>(
     let claims = jsonwebtoken::decode::<SubjectClaims>(token, key.decoding(now)?, &validation)
         .ok()?
         .claims;
-    let is_issued = claims.iat.is_none_or(|issued| is_issued(issued, now));
+    let mut begins = claims.iat.into_iter().chain(claims.nbf);
+    let is_issued = begins.all(|begins| is_issued(begins, now));
     // No clock skew is allowed for: a token in exchange ends with this one, so it would be expired.
     let is_current = claims.exp > now.millis().div_euclid(1_000);
     let is_trusted = is_issued && is_current && key.trusts(claims.iss.as_deref());

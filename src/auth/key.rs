@@ -8,7 +8,10 @@ use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header};
 use rsa::{
     BigUint, RsaPrivateKey, RsaPublicKey,
     pkcs1::{DecodeRsaPrivateKey as _, EncodeRsaPrivateKey as _, EncodeRsaPublicKey as _},
-    pkcs8::{DecodePrivateKey as _, EncodePrivateKey as _, EncodePublicKey as _, SecretDocument},
+    pkcs8::{
+        DecodePrivateKey as _, DecodePublicKey as _, EncodePrivateKey as _, EncodePublicKey as _,
+        SecretDocument,
+    },
     rand_core::OsRng,
     traits::PublicKeyParts as _,
 };
@@ -104,24 +107,10 @@ impl SigningKey {
         if bits < BITS_MIN {
             return Err(BadKey::Short(bits));
         }
-        let public = key.to_public_key();
         let unreadable = |_| BadKey::Unreadable;
-        let info = public.to_public_key_der().map_err(|_| BadKey::Unreadable)?;
-        let digest = Sha256::digest(info.as_bytes());
-        let name: [u8; NAME_BYTES] =
-            std::array::from_fn(|index| digest.get(index).copied().unwrap_or_default());
-        let name = Uuid::from_bytes(name).simple().to_string();
         Ok(Self {
             encoding: EncodingKey::from_rsa_der(key.to_pkcs1_der().map_err(unreadable)?.as_bytes()),
-            public: PublicKey {
-                name: name.into(),
-                info: BASE64_STANDARD.encode(info.as_bytes()).into(),
-                decoding: DecodingKey::from_rsa_der(
-                    public.to_pkcs1_der().map_err(unreadable)?.as_bytes(),
-                ),
-                modulus: BASE64_URL_SAFE_NO_PAD.encode(public.n().to_bytes_be()),
-                exponent: BASE64_URL_SAFE_NO_PAD.encode(public.e().to_bytes_be()),
-            },
+            public: PublicKey::of(&key.to_public_key())?,
         })
     }
 
@@ -141,6 +130,29 @@ impl SigningKey {
 }
 
 impl PublicKey {
+    /// Parses `SubjectPublicKeyInfo` in base64.
+    pub(super) fn read(info: &str) -> Result<Self, BadKey> {
+        let der = BASE64_STANDARD.decode(info);
+        let der = der.map_err(|_| BadKey::Unreadable)?;
+        Self::of(&RsaPublicKey::from_public_key_der(&der).map_err(|_| BadKey::Unreadable)?)
+    }
+
+    fn of(key: &RsaPublicKey) -> Result<Self, BadKey> {
+        let info = key.to_public_key_der().map_err(|_| BadKey::Unreadable)?;
+        let digest = Sha256::digest(info.as_bytes());
+        let name: [u8; NAME_BYTES] =
+            std::array::from_fn(|index| digest.get(index).copied().unwrap_or_default());
+        let name = Uuid::from_bytes(name).simple().to_string();
+        let der = key.to_pkcs1_der().map_err(|_| BadKey::Unreadable)?;
+        Ok(Self {
+            name: name.into(),
+            info: BASE64_STANDARD.encode(info.as_bytes()).into(),
+            decoding: DecodingKey::from_rsa_der(der.as_bytes()),
+            modulus: BASE64_URL_SAFE_NO_PAD.encode(key.n().to_bytes_be()),
+            exponent: BASE64_URL_SAFE_NO_PAD.encode(key.e().to_bytes_be()),
+        })
+    }
+
     /// The key as a JWK (RFC 7517), as `rest.md` §7 lists its members.
     pub fn jwk(&self) -> String {
         format!(

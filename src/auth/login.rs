@@ -33,10 +33,14 @@ pub(super) struct Basis {
     pub(super) issued: i64,
     /// The client to which it was issued, if a request created it.
     pub(super) client: Option<Box<str>>,
+    /// Which secret of the client it was issued for; none if it was issued elsewhere.
+    pub(super) secret_since: Option<i64>,
     /// The key pair that signed it.
     pub(super) pair: Option<Arc<str>>,
     /// The trusted key that signed the exchanged token.
     pub(super) trusted: Option<Box<str>>,
+    /// When that key was registered, in microseconds since 1970, if the token says so.
+    pub(super) trusted_since: Option<i64>,
     /// The validity of the provider's key, if a provider vouches for it.
     pub(super) revocation: Revocation,
     /// When the token expires.
@@ -131,7 +135,11 @@ impl Basis {
     fn has_client(&self, known: &Known) -> bool {
         self.client.as_ref().is_none_or(|client| {
             known.client(client).is_some_and(|known| {
-                known.tenant == self.caller.tenant && self.issued >= known.tokens_since
+                let is_of_its_secret = match self.secret_since {
+                    Some(since) => since == known.tokens_since,
+                    None => self.issued >= known.tokens_since,
+                };
+                known.tenant == self.caller.tenant && is_of_its_secret
             })
         })
     }
@@ -139,9 +147,11 @@ impl Basis {
     /// The validity of the trusted key, if it is still the same key.
     fn trusted_validity(&self, known: &Known) -> Option<Validity> {
         let key = known.trusted_key(self.trusted.as_ref()?)?;
-        let created = key.created.millis().div_euclid(1_000);
-        let is_it = key.tenant == self.caller.tenant && created <= self.issued;
-        is_it.then_some(key.validity)
+        let is_it = match self.trusted_since {
+            Some(registered) => key.created.micros() == registered,
+            None => key.created.millis().div_euclid(1_000) <= self.issued,
+        };
+        (key.tenant == self.caller.tenant && is_it).then_some(key.validity)
     }
 
     /// The end of the trusted key's validity.
@@ -175,5 +185,143 @@ impl Basis {
             }
         }
         stands
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::{HeaderMap, header::AUTHORIZATION};
+
+    use super::*;
+    use crate::auth::{
+        Entry, Hash, Jwk, KeyUse, Registered, Roles, Settings, SigningKey, TrustedKey,
+        claims::Claims, oidc,
+    };
+    use crate::clock::{Clock, ManualClock};
+
+    const KEY: &str = include_str!("../../tests/keys/signing.pem");
+    /// Long ago by the clock of this machine, in seconds since 1970.
+    const NOW: i64 = 1_000_000_000;
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_micros(seconds * 1_000_000)
+    }
+
+    fn tokens() -> (Tokens, ManualClock) {
+        let clock = ManualClock::default();
+        clock.set(at(NOW));
+        let tokens = Tokens::new(Settings {
+            key: SigningKey::parse(KEY).expect("a key"),
+            used_for: KeyUse::Client,
+            seal: None,
+            issuer: "cyoda".to_owned(),
+            audience: None,
+            life: Duration::from_hours(1),
+            bootstrap: None,
+            providers: oidc::Settings::default(),
+            clock: Clock::Manual(clock.clone()),
+        });
+        (tokens, clock)
+    }
+
+    fn claims() -> Claims {
+        Claims {
+            sub: Some("u".to_owned()),
+            iss: "cyoda".to_owned(),
+            caas_org_id: Some("t".to_owned()),
+            user_roles: Some(Vec::new()),
+            iat: NOW,
+            exp: NOW + 60,
+            ..Claims::default()
+        }
+    }
+
+    async fn is_taken(tokens: &Tokens, claims: &Claims) -> bool {
+        let key = SigningKey::parse(KEY).expect("a key");
+        let token = key.sign(claims).expect("signed");
+        let bearer = format!("Bearer {token}").parse().expect("a header");
+        let headers = HeaderMap::from_iter([(AUTHORIZATION, bearer)]);
+        tokens.login(&headers).await.is_ok()
+    }
+
+    #[tokio::test]
+    async fn tokens_expire_by_the_clock_of_the_service() {
+        let (tokens, clock) = tokens();
+        assert!(is_taken(&tokens, &claims()).await);
+        for (begins, is_good) in [(NOW + 30, true), (NOW + 31, false)] {
+            let nbf = Some(begins);
+            assert_eq!(
+                is_taken(&tokens, &Claims { nbf, ..claims() }).await,
+                is_good
+            );
+        }
+        clock.set(at(NOW + 89));
+        assert!(is_taken(&tokens, &claims()).await);
+        clock.set(at(NOW + 90));
+        // What was verified before, and what is verified only now.
+        let jti = Some("other".to_owned());
+        assert!(!is_taken(&tokens, &claims()).await);
+        assert!(!is_taken(&tokens, &Claims { jti, ..claims() }).await);
+    }
+
+    #[tokio::test]
+    async fn a_token_for_a_replaced_secret_is_refused_whenever_it_was_issued() {
+        let (tokens, _) = tokens();
+        let hash = || Hash::stored("$h");
+        let client = Registered::new("t".into(), Roles::default(), hash(), at(NOW - 100));
+        let client = client.with_secret(hash(), at(NOW - 50)).expect("soon");
+        let change = tokens.directory().change().await;
+        change.edit(|known| known.put(Entry::Client(client.clone().into())));
+        for (secret_since, is_good) in [
+            (Some(client.tokens_since), true),
+            (Some(0), false),
+            // Of a version that did not say so.
+            (None, true),
+        ] {
+            let claims = Claims {
+                sub: Some(client.id.to_string()),
+                user_roles: None,
+                scopes: Some(Vec::new()),
+                secret_since,
+                ..claims()
+            };
+            assert_eq!(
+                is_taken(&tokens, &claims).await,
+                is_good,
+                "{secret_since:?}"
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn an_exchanged_token_is_refused_once_another_key_has_the_name() {
+        let (tokens, _) = tokens();
+        let jwk = SigningKey::parse(KEY).expect("a key").public().jwk();
+        let created = at(NOW);
+        let key = TrustedKey {
+            name: "k".into(),
+            tenant: "t".into(),
+            jwk: Jwk::parse(&jwk, 20).expect("a key"),
+            used_for: KeyUse::Human,
+            issuers: [].into(),
+            created,
+            validity: Validity::new(created, at(NOW + 1_000)),
+        };
+        let change = tokens.directory().change().await;
+        change.edit(|known| known.put(Entry::TrustedKey(key.into())));
+        for (subject_key_registered, is_good) in [
+            (Some(created.micros()), true),
+            (Some(created.micros() - 1), false),
+            // Of a version that did not say so.
+            (None, true),
+        ] {
+            let claims = Claims {
+                subject_key: Some("k".to_owned()),
+                subject_key_registered,
+                ..claims()
+            };
+            let is = is_taken(&tokens, &claims).await;
+            assert_eq!(is, is_good, "{subject_key_registered:?}");
+        }
     }
 }

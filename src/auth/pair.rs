@@ -70,7 +70,9 @@ pub struct KeyPair {
     pub created: Timestamp,
     /// The period in which its signatures are valid.
     pub validity: Validity,
-    pub(super) key: SigningKey,
+    /// None if it is encrypted with a key that this process does not have: then it only verifies.
+    pub(super) key: Option<SigningKey>,
+    public: PublicKey,
     private: Private,
 }
 
@@ -93,12 +95,19 @@ impl KeyPair {
             used_for,
             created,
             validity,
-            key,
+            public: key.public().clone(),
+            key: Some(key),
         })
     }
 
     pub const fn public(&self) -> &PublicKey {
-        self.key.public()
+        &self.public
+    }
+
+    /// Why it cannot sign here, if its private key cannot be decrypted.
+    pub fn locked(&self) -> Option<BadRecord> {
+        let bad = || BadRecord::new("key pair", &self.name, HOW_TO_OPEN);
+        self.key.is_none().then(bad)
     }
 
     /// Whether it may sign.
@@ -134,13 +143,14 @@ impl KeyPair {
         record::write(&KeyPairRecord {
             key: self.private.text.to_string(),
             sealed: self.private.is_sealed,
+            public: Some(self.public.info.to_string()),
             audience: self.used_for.as_str().to_owned(),
             created: self.created.micros(),
             validity: self.validity.record(),
         })
     }
 
-    /// Parses the stored form.
+    /// Parses the stored form. Without the key that encrypted it, a pair only verifies.
     pub fn read(
         name: &str,
         tenant: Tenant,
@@ -150,14 +160,23 @@ impl KeyPair {
         let bad = |why: &'static str| BadRecord::new("key pair", name, why);
         let record: KeyPairRecord = record::read("key pair", name, record)?;
         let der = if record.sealed {
-            let opened = seal.and_then(|seal| seal.open(name, &record.key));
-            opened.ok_or_else(|| bad(HOW_TO_OPEN))?
+            seal.and_then(|seal| seal.open(name, &record.key))
         } else {
             let decoded = BASE64_STANDARD.decode(&record.key);
-            decoded.map_err(|_| bad("it is not base64"))?
+            Some(decoded.map_err(|_| bad("it is not base64"))?)
         };
-        let key = SigningKey::read(&der).map_err(|_| bad("it is not a valid key"))?;
-        if *key.public().name != *name {
+        let key = der.map(|der| SigningKey::read(&der)).transpose();
+        let key = key.map_err(|_| bad("it is not a valid key"))?;
+        let public = match (&key, &record.public) {
+            (Some(key), _) => key.public().clone(),
+            (None, Some(info)) => {
+                PublicKey::read(info).map_err(|_| bad("its public key is not a valid key"))?
+            }
+            // Stored by a version that did not keep the public key beside it.
+            (None, None) => return Err(bad(HOW_TO_OPEN)),
+        };
+        // The name is derived from the public key, so another one cannot take its place.
+        if *public.name != *name {
             return Err(bad("it is a different key"));
         }
         Ok(Self {
@@ -170,6 +189,7 @@ impl KeyPair {
             created: Timestamp::from_micros(record.created),
             validity: Validity::read(&record.validity),
             key,
+            public,
             private: Private {
                 text: record.key.into(),
                 is_sealed: record.sealed,
@@ -245,7 +265,14 @@ mod tests {
         assert!(sealed.sealed(&seal(1)).expect("seals").is_none());
         assert!(!sealed.record().contains(&*open.private.text));
         for wrong in [None, Some(&seal(2))] {
-            let error = read(&sealed, wrong).expect_err("sealed").to_string();
+            let locked = read(&sealed, wrong).expect("reads");
+            assert!(locked.key.is_none() && sealed.key.is_some());
+            assert_eq!(locked.public().jwk(), open.public().jwk());
+            assert_eq!(locked.record(), sealed.record());
+            // Of a version that did not keep the public key.
+            let older = sealed.record().replace("\"public\"", "\"other\"");
+            let error = KeyPair::read(&sealed.name, "t".into(), &older, wrong);
+            let error = error.expect_err("sealed").to_string();
             assert!(error.contains("INTERLOCK_KEY_ENCRYPTION_KEY"), "{error}");
         }
         let read = read(&sealed, Some(&seal(1))).expect("reads");

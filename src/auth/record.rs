@@ -53,6 +53,10 @@ pub(super) struct KeyPairRecord {
     /// The private key: PKCS #8, possibly encrypted, in base64.
     pub(super) key: String,
     pub(super) sealed: bool,
+    /// The public key, with which signatures are verified where the private key cannot be decrypted:
+    /// `SubjectPublicKeyInfo` in base64.
+    #[serde(default)]
+    pub(super) public: Option<String>,
     pub(super) audience: String,
     /// Microseconds since 1970.
     pub(super) created: i64,
@@ -91,6 +95,9 @@ pub(super) struct ProviderRecord {
     /// Ids of keys.
     #[serde(default)]
     pub(super) refused: Vec<Box<str>>,
+    /// Whether it had further keys that were not known.
+    #[serde(default)]
+    pub(super) refused_unknown: bool,
 }
 
 /// Parses a record.

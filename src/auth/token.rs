@@ -159,8 +159,9 @@ pub(super) struct Proved {
     user: String,
     pub(super) tenant: Tenant,
     roles: Roles,
-    /// In seconds since 1970.
-    tokens_since: i64,
+    /// Which of its secrets was verified, as seconds since 1970; none for the client of the
+    /// settings.
+    secret_since: Option<i64>,
 }
 
 /// An issued token.
@@ -334,8 +335,10 @@ impl Tokens {
                 caller: vouched.caller,
                 issued: vouched.issued,
                 client: None,
+                secret_since: None,
                 pair: None,
                 trusted: None,
+                trusted_since: None,
                 revocation: vouched.revocation,
                 until: until(vouched.ends),
             };
@@ -358,10 +361,12 @@ impl Tokens {
         });
         let mut basis = Basis {
             client: client.map(Into::into),
+            secret_since: claims.secret_since,
             caller,
             issued: claims.iat,
             pair: pair.map(|pair| Arc::clone(&pair.name)),
             trusted: claims.subject_key.map(Into::into),
+            trusted_since: claims.subject_key_registered,
             revocation: Revocation::default(),
             until: until(claims.exp),
         };
@@ -371,15 +376,16 @@ impl Tokens {
         let ends = pair.map(|pair| pair.validity.to).into_iter();
         let ends = ends.chain(basis.trusted_until(&known));
         basis.until = ends.fold(basis.until, Timestamp::min);
-        Some(basis)
+        (now < basis.until).then_some(basis)
     }
 
-    /// The claims of a token that this key has signed.
+    /// The claims of a token that this key has signed, which may have expired.
     fn check(&self, token: &str, key: &PublicKey, now: Timestamp) -> Option<Claims> {
         let claims = jsonwebtoken::decode::<Claims>(token, &key.decoding, &self.0.validation)
             .ok()?
             .claims;
-        is_issued(claims.iat, now).then_some(claims)
+        let begins = claims.nbf.unwrap_or(claims.iat);
+        (is_issued(claims.iat, now) && is_issued(begins, now)).then_some(claims)
     }
 
     /// A token for a client with the right secret.
@@ -509,7 +515,7 @@ impl Tokens {
                 user: known.user.to_string(),
                 tenant: known.tenant.clone(),
                 roles: known.roles.clone(),
-                tokens_since: 0,
+                secret_since: None,
             });
         }
         let known = self.0.directory.known().client(client).cloned();
@@ -527,7 +533,7 @@ impl Tokens {
             user: known.id.to_string(),
             tenant: known.tenant.clone(),
             roles: known.roles.clone(),
-            tokens_since: known.tokens_since,
+            secret_since: Some(known.tokens_since),
         })
     }
 
@@ -554,9 +560,11 @@ impl Tokens {
         let now = settings.clock.now();
         let known = self.0.directory.known();
         let pair = known.signer(&client.tenant, used_for, now);
-        let key = pair.map_or(&settings.key, |pair| &pair.key);
+        // The key of the settings also signs where that of the pair cannot be decrypted.
+        let pair = pair.and_then(|pair| Some((pair.key.as_ref()?, pair.validity.to)));
+        let key = pair.map_or(&settings.key, |(key, _)| key);
         // It expires no later than the key that signs it.
-        let ends = pair.map(|pair| pair.validity.to).into_iter().chain(until);
+        let ends = pair.map(|(_, to)| to).into_iter().chain(until);
         let expires = ends.fold(now.after(settings.life), Timestamp::min);
         let seconds = |instant: Timestamp| instant.millis().div_euclid(1_000);
         let claims = Claims {
@@ -564,7 +572,8 @@ impl Tokens {
             caas_org_id: Some(client.tenant.as_str().to_owned()),
             caas_tier: Some(TIER.to_owned()),
             exp: seconds(expires),
-            iat: seconds(now).max(client.tokens_since),
+            iat: seconds(now).max(client.secret_since.unwrap_or_default()),
+            secret_since: client.secret_since,
             jti: Some(MessageId::fresh().to_string()),
             // Issued tokens must satisfy what is required of accepted ones.
             aud: settings.audience.clone().map(Audience::One),
@@ -581,18 +590,30 @@ impl Tokens {
 /// none: no extension is supported.
 pub(super) fn key_named(token: &str) -> Option<String> {
     let header = jsonwebtoken::decode_header(token).ok()?;
-    header.kid.filter(|_| header.crit.is_none())
+    header
+        .kid
+        .filter(|_| header.crit.is_none() && !is_notice(header.typ.as_deref()))
 }
 
-/// The checks that apply to every token, whichever key signed it.
+/// Whether a token of this type reports an event, such as a logout, and authenticates nobody (RFC
+/// 8417, `OpenID` Connect Back-Channel Logout 1.0 §2.4).
+pub(super) fn is_notice(kind: Option<&str>) -> bool {
+    kind.is_some_and(|kind| {
+        let kind = kind.to_ascii_lowercase();
+        let kind = kind.strip_prefix("application/").unwrap_or(&kind);
+        matches!(kind, "logout+jwt" | "secevent+jwt")
+    })
+}
+
+/// The checks that apply to every token, whichever key signed it. The library would compare times
+/// with the clock of this machine, so they are compared here.
 pub(super) fn validation() -> Validation {
     let mut validation = Validation::new(Algorithm::RS256);
-    validation.leeway = SKEW_SECONDS.unsigned_abs();
-    validation.validate_nbf = true;
+    validation.validate_exp = false;
     validation
 }
 
-/// Whether a token was issued before now, within clock skew.
+/// Whether a token was issued, or is valid, from before now on, within clock skew.
 pub(super) const fn is_issued(at: i64, now: Timestamp) -> bool {
     at <= now.millis() / 1_000 + SKEW_SECONDS
 }

@@ -10,7 +10,7 @@ use super::{
     output::{Finding, Table},
     remote::{Error, Options, Service, maybe, report, with_service},
 };
-use crate::app::bundles::{bundle_files, environment_of};
+use crate::app::bundles::{environment_of, files_of_bundle};
 use crate::dialect::saga;
 use crate::event::payload::{Object, bundles::Removed, list};
 
@@ -104,10 +104,7 @@ pub(super) fn run(command: &Command) -> ExitCode {
 }
 
 async fn applied(service: Service<'_>, given: &Apply) -> Result<(), Error> {
-    let mut files = Vec::new();
-    for path in &given.files {
-        files.extend(bundle_files(path)?);
-    }
+    let files = files_of_bundle(&given.files)?;
     let read: Vec<_> = files
         .iter()
         .map(|file| saga::File {
@@ -138,6 +135,15 @@ async fn applied(service: Service<'_>, given: &Apply) -> Result<(), Error> {
     let applied: Applied = client::read(&answer)?;
     if !applied.findings.is_empty() {
         report(&applied.findings);
+    }
+    let declared = [
+        &applied.sagas,
+        &applied.machines,
+        &applied.routes,
+        &applied.connectors,
+    ];
+    if declared.into_iter().all(Vec::is_empty) {
+        eprintln!("warning: the bundle declares nothing");
     }
     if service.is_json() {
         show!("{answer}");

@@ -1,6 +1,6 @@
 //! `interlock manager`: batches in files, and their ticks (`runs.md` §8).
 
-use std::{collections::BTreeMap, process::ExitCode};
+use std::{cell::Cell, collections::BTreeMap, process::ExitCode};
 
 use clap::{Args, Subcommand};
 use serde::Deserialize;
@@ -42,7 +42,9 @@ pub(super) enum Command {
     #[command(after_help = "\
 Examples:
   interlock manager tick
-  interlock manager tick '{\"managers\":[\"com.acme:import-20240821095322.json\"]}'")]
+  interlock manager tick '{\"managers\":[\"com.acme:import-20240821095322.json\"]}'
+
+If a manager could not be ticked, the exit code is 1.")]
     Tick {
         /// Which managers; all that are in progress by default.
         payload: Option<Json>,
@@ -61,10 +63,10 @@ Examples:
     Reset {
         #[command(flatten)]
         named: Named,
-        /// The order or the user code of a worker.
+        /// The user code of a worker, or its order if none has this code.
         #[arg(long)]
         worker: Option<String>,
-        /// The place, from 0, or the name of an item.
+        /// The name of an item, or its place, from 0, if none has this name.
         #[arg(long, requires = "worker")]
         item: Option<String>,
     },
@@ -134,7 +136,13 @@ pub(super) fn run(command: &Command) -> ExitCode {
         }
         Command::Show(named) => with_service(&named.options, |to| show(to, &named.manager)),
         Command::Tick { payload, options } => {
-            with_service(options, |to| tick(to, payload.as_ref()))
+            let has_errors = Cell::new(false);
+            let code = with_service(options, |to| tick(to, payload.as_ref(), &has_errors));
+            if has_errors.get() {
+                ExitCode::FAILURE
+            } else {
+                code
+            }
         }
         Command::Pause(named) => control(named, "pause", None, None),
         Command::Resume(named) => control(named, "resume", None, None),
@@ -199,14 +207,19 @@ async fn show(service: Service<'_>, manager: &str) -> Result<(), Error> {
     Ok(())
 }
 
-async fn tick(service: Service<'_>, payload: Option<&Json>) -> Result<(), Error> {
+async fn tick(
+    service: Service<'_>,
+    payload: Option<&Json>,
+    has_errors: &Cell<bool>,
+) -> Result<(), Error> {
     let request = |object| maybe_json(service.in_namespace(object), "payload", payload);
     let answer = service.ask("ManagerTick", request).await?;
+    let ticked: Ticked = client::read(&answer)?;
+    has_errors.set(ticked.processed.iter().any(|one| one.error.is_some()));
     if service.is_json() {
         show!("{answer}");
         return Ok(());
     }
-    let ticked: Ticked = client::read(&answer)?;
     for one in ticked.processed {
         match (one.status, one.error) {
             (_, Some(error)) => show!("{}: {error}", one.manager),

@@ -164,6 +164,13 @@ impl Members {
         }
     }
 
+    /// Returns once no member is connected, as when it is looked at now and then.
+    pub async fn all_left(&self) {
+        while !self.lock().is_empty() {
+            tokio::time::sleep(BETWEEN_LOOKS).await;
+        }
+    }
+
     /// From now on, other nodes have no calls made here, and this node still makes its own.
     pub fn leave(&self) {
         self.0.leaving.store(true, Ordering::Relaxed);

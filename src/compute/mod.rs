@@ -23,6 +23,10 @@ pub use dispatch::{Attempted, Attempts, DispatchSpec, Dispatched, RETRY_PAUSE, S
 pub use member::{Connected, Members, Membership};
 pub use others::{Chosen, Forwarded, Others, RemoteMember, RemoteOutcome, Wanted};
 
+/// The code of an answer of a member that has not begun the call or task, because it is about to
+/// leave.
+pub const MEMBER_STOPPING: &str = "MEMBER_STOPPING";
+
 /// A call as it is sent to a member.
 #[derive(Debug, Clone)]
 pub struct Request {

@@ -14,7 +14,7 @@ use http::{
 use http_body_util::Full;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::value::RawValue;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use url::Url;
 
 use super::{CallFailed, Http, HttpAuth, RESULT_BYTES_MAX, Request, Trust, check};
@@ -38,6 +38,12 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
 /// The pauses between tries.
 const BACKOFF: Backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(2));
 
+/// The pauses while a server says that it is still at work on an earlier attempt, and how many
+/// there are: about two minutes together.
+const AT_WORK_LONGEST: Duration = Duration::from_secs(30);
+const AT_WORK: Backoff = Backoff::new(Duration::from_millis(100), AT_WORK_LONGEST);
+const AT_WORK_MAX: u32 = 12;
+
 /// An HTTP server that can be called.
 #[derive(Debug)]
 pub(super) struct Server {
@@ -46,6 +52,14 @@ pub(super) struct Server {
     base: Box<str>,
     headers: HeaderMap,
     attempts: u32,
+}
+
+/// The idempotency key of a call.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Key<'a> {
+    pub(super) text: &'a str,
+    /// A request with it may have been sent before.
+    pub(super) was_sent: bool,
 }
 
 /// A call, ready to be sent any number of times.
@@ -80,21 +94,22 @@ impl Server {
         self.client.close_idle();
     }
 
-    /// Sends a request, and again while it fails with a status from 500 or without an answer. Each
-    /// attempt has the time limit. `is_sent` is set before the first is sent.
+    /// Sends a request, and again while it fails with a status from 500 or without an answer, or
+    /// while the server is still at work on an attempt whose answer was lost. Each attempt has the
+    /// time limit. `is_sent` is set before the first is sent.
     pub(super) async fn call(
         &self,
         request: &Request<'_>,
-        idempotency_key: &str,
+        key: Key<'_>,
         limit: Duration,
         is_sent: &AtomicBool,
     ) -> Result<Arc<str>, CallFailed> {
-        let call = self.prepared(request, idempotency_key);
+        let call = self.prepared(request, key.text);
         let call = call.map_err(CallFailed::failed)?;
-        let (mut tries, mut backoff) = (0, BACKOFF);
-        let mut was_lost = false;
+        let (mut tries, mut backoff) = (1, BACKOFF);
+        let (mut waits, mut at_work) = (0, AT_WORK);
+        let mut was_lost = key.was_sent;
         loop {
-            tries += 1;
             let answer = timeout(limit, self.client.send(call.request(), is_sent)).await;
             let may_help = match &answer {
                 Ok(Ok(answer)) => answer.status.is_server_error(),
@@ -103,12 +118,23 @@ impl Server {
             };
             if may_help && tries < self.attempts {
                 was_lost |= matches!(&answer, Ok(Err(Fault::Ended | Fault::Endless)) | Err(_));
+                tries += 1;
                 backoff.wait().await;
+                continue;
+            }
+            if let Ok(Ok(answer)) = &answer
+                && was_lost
+                && is_at_work(answer.status)
+                && waits < AT_WORK_MAX
+            {
+                waits += 1;
+                let pause = at_work.pause().max(retry_after(answer));
+                sleep(pause.min(AT_WORK_LONGEST)).await;
                 continue;
             }
             let is_settled = match &answer {
                 Ok(Ok(Answer { status, .. }) | Err(Fault::TooLarge { status, .. })) => {
-                    is_certain(*status)
+                    is_about_request(*status)
                 }
                 Ok(Err(Fault::Unreachable(_) | Fault::Slow(_) | Fault::Ended | Fault::Endless))
                 | Err(_) => false,
@@ -336,9 +362,6 @@ impl Prepared<'_> {
             } else {
                 format!("{operation} answered {code}")
             };
-            if !is_certain(answer.status) {
-                return Err(CallFailed::Unsure { message, output });
-            }
             return Err(CallFailed::Failed { message, output });
         }
         if answer.body.is_empty() {
@@ -363,11 +386,34 @@ impl Prepared<'_> {
     }
 }
 
-/// Whether an answer says what became of the request: a server that fails or is busy does not know
-/// what it has done with an earlier attempt.
-fn is_certain(status: StatusCode) -> bool {
-    const BUSY: [StatusCode; 2] = [StatusCode::REQUEST_TIMEOUT, StatusCode::TOO_MANY_REQUESTS];
-    !status.is_server_error() && !BUSY.contains(&status)
+/// Whether the answer to a repeat says what became of the request. A server that fails or is busy
+/// does not know what it has done with an earlier attempt, and the other statuses are about this
+/// attempt alone: it went to the wrong place, was not authorized, or came too early.
+fn is_about_request(status: StatusCode) -> bool {
+    const OF_ATTEMPT: [StatusCode; 8] = [
+        StatusCode::UNAUTHORIZED,
+        StatusCode::FORBIDDEN,
+        StatusCode::NOT_FOUND,
+        StatusCode::METHOD_NOT_ALLOWED,
+        StatusCode::PROXY_AUTHENTICATION_REQUIRED,
+        StatusCode::REQUEST_TIMEOUT,
+        StatusCode::MISDIRECTED_REQUEST,
+        StatusCode::TOO_MANY_REQUESTS,
+    ];
+    let is_refused = status.is_client_error() && !OF_ATTEMPT.contains(&status);
+    status.is_success() || (is_refused && !is_at_work(status))
+}
+
+/// Whether a server answers a repeat so while it has not finished the first request with its key.
+fn is_at_work(status: StatusCode) -> bool {
+    [StatusCode::CONFLICT, StatusCode::TOO_EARLY].contains(&status)
+}
+
+/// How long a server asks to wait; no time if it does not say so in seconds.
+fn retry_after(answer: &Answer) -> Duration {
+    let given = answer.headers.get(header::RETRY_AFTER);
+    let seconds = given.and_then(|value| value.to_str().ok()?.trim().parse().ok());
+    Duration::from_secs(seconds.unwrap_or_default())
 }
 
 /// A body in ISO 8859-1, of an answer that says so.
@@ -386,6 +432,8 @@ fn latin_1(answer: &Answer) -> Option<String> {
 /// The text of a body that is JSON, as it is. One with half a character (an unpaired surrogate) is
 /// only a text: no database can store it.
 fn json(body: &[u8]) -> Option<&str> {
+    // Some servers put a byte order mark before it.
+    let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
     let value: &RawValue = serde_json::from_slice(body).ok()?;
     is_unicode(value.get()).then_some(value.get())
 }

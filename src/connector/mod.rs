@@ -128,6 +128,9 @@ pub struct Call<'a> {
     pub request: &'a str,
     /// The same for all tries of one call.
     pub idempotency_key: &'a str,
+    /// The call may have been sent before: only an answer about the request itself says that it was
+    /// not done.
+    pub is_repeated: bool,
     /// The time limit of the whole, waiting for a free connection included.
     pub timeout: Duration,
     pub cancel: &'a CancellationToken,
@@ -157,13 +160,6 @@ pub enum CallFailed {
         /// What the other system has answered: JSON.
         output: Option<Arc<str>>,
     },
-    /// The other system has failed itself, or is busy. It has refused the request, but does not
-    /// know what it has done with an earlier attempt.
-    #[error("{message}")]
-    Unsure {
-        message: String,
-        output: Option<Arc<str>>,
-    },
     /// The other system cannot be reached.
     #[error("{message}")]
     Unavailable { message: String },
@@ -191,9 +187,7 @@ impl CallFailed {
 
     const fn result(&self) -> ConnectorResult {
         match self {
-            Self::Failed { .. } | Self::Unsure { .. } | Self::Unusable { .. } => {
-                ConnectorResult::Failed
-            }
+            Self::Failed { .. } | Self::Unusable { .. } => ConnectorResult::Failed,
             Self::Unavailable { .. } | Self::Lost { .. } => ConnectorResult::Unavailable,
             Self::TimedOut(_) => ConnectorResult::TimedOut,
             Self::Cancelled | Self::NotSent => ConnectorResult::Cancelled,
@@ -360,7 +354,13 @@ impl Connectors {
         let limit = own.unwrap_or(self.0.settings.timeout);
         let key = call.idempotency_key;
         match &open.outside {
-            Outside::Http(server) => server.call(&request, key, limit, is_sent).await,
+            Outside::Http(server) => {
+                let key = http::Key {
+                    text: key,
+                    was_sent: call.is_repeated,
+                };
+                server.call(&request, key, limit, is_sent).await
+            }
             Outside::Database(database) => {
                 is_sent.store(true, Ordering::Relaxed);
                 limited(limit, database.call(&request, call.compute)).await

@@ -74,10 +74,6 @@ impl Scrub {
                 message: self.in_messages.text(&message).into_owned(),
                 output: output.map(|output| self.in_messages.json(output)),
             },
-            CallFailed::Unsure { message, output } => CallFailed::Unsure {
-                message: self.in_messages.text(&message).into_owned(),
-                output: output.map(|output| self.in_messages.json(output)),
-            },
             CallFailed::Unavailable { message } => CallFailed::Unavailable {
                 message: self.in_messages.text(&message).into_owned(),
             },

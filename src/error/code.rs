@@ -154,7 +154,7 @@ codes! {
     OidcProviderDuplicate = "OIDC_PROVIDER_DUPLICATE", 409, Never,
         "the tenant already has a provider with this `wellKnownConfigUri`; `properties.id` names it";
     OidcProviderInactive = "OIDC_PROVIDER_INACTIVE", 409, Never,
-        "the provider is invalidated; reactivate it before changing it";
+        "the provider is invalidated; reactivate it before changing it, and with its keys if those that it had are not known";
     OidcProviderNotFound = "OIDC_PROVIDER_NOT_FOUND", 404, Never,
         "the provider does not exist or belongs to another tenant";
     OidcSsrfBlocked = "OIDC_SSRF_BLOCKED", 400, Never,

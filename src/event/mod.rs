@@ -203,14 +203,19 @@ impl Event {
         }
     }
 
+    /// The data as it was sent.
+    pub fn bytes(&self) -> &[u8] {
+        match &self.data {
+            Data::None => &[],
+            Data::Text(text) => text.as_bytes(),
+            Data::Binary(bytes) => bytes,
+            Data::Other { value, .. } => value,
+        }
+    }
+
     /// How many bytes of data there are.
     pub fn len(&self) -> usize {
-        match &self.data {
-            Data::None => 0,
-            Data::Text(text) => text.len(),
-            Data::Binary(bytes) => bytes.len(),
-            Data::Other { value, .. } => value.len(),
-        }
+        self.bytes().len()
     }
 
     pub fn is_empty(&self) -> bool {

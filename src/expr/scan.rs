@@ -156,33 +156,6 @@ pub(super) fn scan(text: &str) -> Result<Scan<'_>, CelError> {
     Ok(found)
 }
 
-/// The text with `.0` after each whole number that is not an index; none if there is no such
-/// number.
-pub(super) fn in_doubles(text: &str) -> Result<Option<String>, CelError> {
-    let tokens = tokens(text)?;
-    let (mut written, mut end) = (String::new(), 0);
-    for (at, token) in tokens.iter().enumerate() {
-        let is_whole =
-            token.kind == Kind::Number && token.text.bytes().all(|byte| byte.is_ascii_digit());
-        let is_index = at > 0
-            && tokens[at - 1].is('[')
-            && at
-                .checked_sub(2)
-                .is_some_and(|at| tokens[at].ends_a_value());
-        if is_whole && !is_index {
-            written.push_str(&text[end..token.at]);
-            written.push_str(token.text);
-            written.push_str(".0");
-            end = token.at + token.text.len();
-        }
-    }
-    if end == 0 {
-        return Ok(None);
-    }
-    written.push_str(&text[end..]);
-    Ok(Some(written))
-}
-
 /// The name that the macro binds whose bracket was just opened, empty if it binds none; none if it
 /// is not the bracket of a macro.
 fn loop_binds<'a>(until: &[Token<'a>], after: &[Token<'a>]) -> Option<&'a str> {

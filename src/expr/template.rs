@@ -616,7 +616,7 @@ mod tests {
             ("input.a + 1", "3"),
             ("input.a * input.b", "3"),
             ("input.b * 3", "4.5"),
-            ("input.a / 4", "0"),
+            ("input.a / 4", "0.5"),
             ("input.b > 1 ? 'big' : 'small' + input.name", "\"big\""),
             ("'Hello ' + input.name", "\"Hello x y\""),
             ("size(input.items)", "2"),
@@ -646,6 +646,80 @@ mod tests {
         ] {
             assert_eq!(evaluate(text, None).as_deref(), Ok(expected), "{text}");
         }
+    }
+
+    #[test]
+    fn numbers_of_json_are_divided_as_doubles_however_they_are_written() {
+        for (text, by_whole, by_double) in [
+            ("input.t * 15 / 100", "0.75", "0.75"),
+            ("input.t / 2", "2.5", "2.5"),
+            ("12 / input.t", "2.4", "2.4"),
+            ("input.t / input.two", "2.5", "2.5"),
+            ("input.t / 2 + input.two", "4.5", "4.5"),
+            ("input.t / 2 + input.half", "3", "3"),
+            ("[input.t / 2, input.two * 2]", "[2.5,4]", "[2.5,4]"),
+            ("input.t / 2 > 2 ? 1 : 0", "1", "1"),
+            ("[input.t].map(t, t / 2)", "[2.5]", "[2.5]"),
+            // What the text says is whole stays so, also beside a double.
+            ("input.t + 5 / 2", "7", "7"),
+            ("int(input.t) / 2", "2", "2"),
+            ("int(input.t) / 2 + input.half", "2.5", "2.5"),
+            ("(int(input.t) + 1) / 4 * 1.5", "1.5", "1.5"),
+            ("int(input.t * 2) / 4 + 0.5", "2.5", "2.5"),
+            ("size([1, 2, input.t]) / 2", "1", "1"),
+            ("int(input.t) / 2.0", "2.5", "2.5"),
+            ("int(input.t) / input.two", "2.5", "2.5"),
+            // A quotient without a fraction keeps its digits.
+            ("input.id / 3", "3002399751580331", "3002399751580331"),
+            ("input.list[input.t / 5]", "8", "8"),
+        ] {
+            for (total, expected) in [("5", by_whole), ("5.0", by_double)] {
+                let input = format!(
+                    r#"{{"t":{total},"two":2,"half":0.5,"id":9007199254740993,"list":[7,8]}}"#
+                );
+                let template = Template::of_text(text, &everywhere()).expect(text);
+                let found = template.evaluate(&Values::of_input(&input));
+                assert_eq!(found.as_deref(), Ok(expected), "{text} of {total}");
+            }
+        }
+        for text in ["input.t / 0", "input.t / 0.0 > 1.0", "1 / input.zero > 1"] {
+            let template = Template::of_text(text, &everywhere()).expect(text);
+            let found = template.evaluate(&Values::of_input(r#"{"t":5,"zero":0.0}"#));
+            assert!(
+                matches!(found, Err(CelError::Failed(_))),
+                "{text}: {found:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn parts_of_times_are_those_in_utc() {
+        let at = r#"{"at":"2026-01-01T01:30:00+05:30"}"#;
+        for (text, expected) in [
+            ("timestamp(input.at).getHours()", "20"),
+            ("timestamp(input.at).getFullYear()", "2025"),
+            ("timestamp(input.at).getHours('+05:30')", "1"),
+            ("timestamp(input.at)", "\"2025-12-31T20:00:00+00:00\""),
+            ("(timestamp(input.at) + duration('2h')).getHours()", "22"),
+        ] {
+            let template = Template::of_text(text, &everywhere()).expect(text);
+            let found = template.evaluate(&Values::of_input(at));
+            assert_eq!(found.as_deref(), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn macros_go_through_a_map_in_the_order_of_its_names() {
+        let names: Vec<_> = (10..60).map(|name| name.to_string()).collect();
+        let members: Vec<_> = names
+            .iter()
+            .rev()
+            .map(|name| format!("\"{name}\":1"))
+            .collect();
+        let input = format!(r#"{{"m":{{{}}}}}"#, members.join(","));
+        let template = Template::of_text("input.m.map(k, int(k))", &everywhere()).expect("valid");
+        let found = template.evaluate(&Values::of_input(&input));
+        assert_eq!(found, Ok(format!("[{}]", names.join(","))));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use serde_json::{Value, value::RawValue};
 use tokio::time::Instant;
 
-use crate::compute::{Rejection, Request, Response, Work};
+use crate::compute::{MEMBER_STOPPING, Rejection, Request, Response, Work};
 use crate::dispatch::{CriterionResult, Reply};
 use crate::entity::Document;
 use crate::error::Failure;
@@ -75,9 +75,6 @@ pub(super) struct Answered {
     pub(super) response: Response,
 }
 
-/// The code of such an answer.
-const MEMBER_STOPPING: &str = "MEMBER_STOPPING";
-
 impl Answered {
     /// Whether it names another entity than the call. Only `requestId` says which call it is for
     /// (`grpc.md` §9.4); members that share their code may send any `entityId`, or none.
@@ -93,13 +90,26 @@ impl Answered {
 /// The call of a response that could not be read, and how the call fails: waiting for another
 /// response would only end with the time limit. None if the response does not name a call.
 pub(super) fn unreadable(event: &Event, failure: &Failure) -> Option<(CallId, Response)> {
-    let call = payload::tasks::request_of(event.text().ok()?)?;
-    let outcome = Err(Rejection {
-        message: format!("the answer could not be read: {}", failure.message()),
-        retryable: Some(false),
-    });
-    let warnings = Vec::new();
-    Some((call, Response { outcome, warnings }))
+    let call = payload::tasks::request_of(event.bytes())?;
+    let message = format!("the answer could not be read: {}", failure.message());
+    Some((call, failed(message)))
+}
+
+/// The call that is answered as if it were a task, and how it fails.
+pub(super) fn mistaken(event: &Event) -> Option<(CallId, Response)> {
+    let call = payload::tasks::request_of(event.bytes())?;
+    let message = "a call was answered with a TaskCalculationResponse".to_owned();
+    Some((call, failed(message)))
+}
+
+fn failed(message: String) -> Response {
+    Response {
+        outcome: Err(Rejection {
+            message,
+            retryable: Some(false),
+        }),
+        warnings: Vec::new(),
+    }
 }
 
 /// Parses a response.

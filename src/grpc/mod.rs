@@ -108,6 +108,16 @@ fn first_authorized(headers: &HeaderMap) -> Cow<'_, HeaderMap> {
     Cow::Owned(one)
 }
 
+/// Whether a call joins an open transaction.
+pub fn is_joined(headers: &HeaderMap) -> bool {
+    headers.contains_key(TOKEN_METADATA)
+}
+
+/// The status of a stream or call that the server does not serve because it stops.
+pub fn stopping() -> Status {
+    Status::unavailable("the server is stopping; connect again")
+}
+
 /// The error of a message over the limit.
 pub fn message_too_large(limit: usize) -> String {
     format!(

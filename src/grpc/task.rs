@@ -126,14 +126,15 @@ fn processor(delivery: &Delivery) -> String {
 /// Hands an answer to the task that it is for; false if there is none. An answer that cannot be read
 /// ends its task, if it says which.
 pub(super) fn answer(event: &Event, membership: &TaskMembership) -> Result<bool, Failure> {
-    let text = event.text()?;
-    let answered = if event.kind == EventType::EntityProcessorCalculationResponse {
-        processed(text, membership)
-    } else {
-        done(text, membership)
-    };
+    let answered = event.text().and_then(|text| {
+        if event.kind == EventType::EntityProcessorCalculationResponse {
+            processed(text, membership)
+        } else {
+            done(text, membership)
+        }
+    });
     answered.inspect_err(|failure| {
-        if let Some(call) = tasks::request_of(text) {
+        if let Some(call) = tasks::request_of(event.bytes()) {
             let unreadable = Form::Unreadable(failure.message().to_owned());
             membership.answered(call, &unreadable);
         }

@@ -184,8 +184,8 @@ impl Model {
         if let Some(added) = &extension {
             check_size(&self.key, self.schema.bytes() + added.delta.bytes())?;
         }
-        if let Some(added) = extension.as_ref().filter(|_| !self.unique_keys.is_empty()) {
-            self.check_keys(&Schema::clone(&self.schema).merge(added.delta.clone()))?;
+        if let Some(added) = &extension {
+            self.check_keys_with(&added.delta)?;
         }
         Ok(extension)
     }

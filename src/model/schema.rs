@@ -16,6 +16,10 @@ pub(super) const NODE_BYTES: usize = 64;
 const COMPARED_MAX: usize = 500;
 const COMPARED_BYTES_MAX: usize = 48;
 
+/// Up to how many new members are each put into their place: to sort them in looks at all members,
+/// which adds up where each document of many adds one.
+const PLACED_MAX: usize = 8;
+
 /// The schema of one model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Schema {
@@ -116,6 +120,16 @@ impl SchemaMembers {
 impl Extend<(Arc<str>, Node)> for SchemaMembers {
     /// Adds members, and merges those that exist.
     fn extend<T: IntoIterator<Item = (Arc<str>, Node)>>(&mut self, members: T) {
+        let members = members.into_iter();
+        if members.size_hint().1.is_some_and(|most| most <= PLACED_MAX) {
+            for (name, node) in members {
+                match self.0.get_mut(&name) {
+                    Some(known) => *known = std::mem::take(known).merge(node),
+                    None => self.insert(name, node),
+                }
+            }
+            return;
+        }
         let len = self.0.len();
         for (name, node) in members {
             match self.0.entry(name) {
@@ -257,10 +271,14 @@ impl Node {
 
 impl Schema {
     #[must_use]
-    pub fn merge(self, other: Self) -> Self {
-        Self {
-            root: self.root.merge(other.root),
-        }
+    pub fn merge(mut self, other: Self) -> Self {
+        self.add(other);
+        self
+    }
+
+    /// Becomes the union of both.
+    pub fn add(&mut self, other: Self) {
+        self.root = std::mem::take(&mut self.root).merge(other.root);
     }
 }
 

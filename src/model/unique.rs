@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 
-use super::{Model, Schema};
+use super::{Model, Node, Schema};
 use crate::entity::{Document, Number, Path, Shape, Step, Value};
 use crate::error::{Code, Coded, Properties};
 use crate::id::ModelKey;
@@ -102,13 +102,19 @@ impl Model {
     /// Validates the keys of a model.
     pub fn read_keys(&self, given: &[KeyDefinition]) -> Result<UniqueKeys, InvalidKeys> {
         let keys = read(given).map_err(|why| self.invalid(why))?;
-        keys.fit(&self.schema).map_err(|why| self.invalid(why))?;
+        keys.fit(&[&self.schema]).map_err(|why| self.invalid(why))?;
         Ok(keys)
     }
 
     /// Rejects a schema in which a field of a key would no longer be a scalar.
     pub fn check_keys(&self, schema: &Schema) -> Result<(), InvalidKeys> {
-        let outcome = self.unique_keys.fit(schema);
+        let outcome = self.unique_keys.fit(&[schema]);
+        outcome.map_err(|why| self.invalid(why))
+    }
+
+    /// The same for the schema of the model extended by a delta, which is not merged for it.
+    pub(super) fn check_keys_with(&self, delta: &Schema) -> Result<(), InvalidKeys> {
+        let outcome = self.unique_keys.fit(&[&self.schema, delta]);
         outcome.map_err(|why| self.invalid(why))
     }
 
@@ -195,25 +201,25 @@ impl UniqueKeys {
     }
 
     /// Whether every field is a scalar of the schema, outside of lists.
-    fn fit(&self, schema: &Schema) -> Result<(), String> {
+    fn fit(&self, parts: &[&Schema]) -> Result<(), String> {
         for UniqueKey { id, fields } in &*self.0 {
             for Field { text, path } in fields {
-                let mut names = members(path);
-                let node = names.try_fold(&schema.root, |node, name| {
-                    node.members.as_ref().and_then(|members| members.get(name))
-                });
-                match node {
-                    None => {
-                        return Err(format!(
-                            "unique key `{id}`: field `{text}` is not in the model, or within an array"
-                        ));
-                    }
-                    Some(node) if node.is_structure() => {
-                        return Err(format!(
-                            "unique key `{id}`: field `{text}` is not a scalar in the model"
-                        ));
-                    }
-                    Some(_) => {}
+                let node = |schema: &&Schema| -> Option<bool> {
+                    let node = members(path).try_fold(&schema.root, |node, name| {
+                        node.members.as_ref().and_then(|members| members.get(name))
+                    });
+                    node.map(Node::is_structure)
+                };
+                let found: Vec<bool> = parts.iter().filter_map(node).collect();
+                if found.is_empty() {
+                    return Err(format!(
+                        "unique key `{id}`: field `{text}` is not in the model, or within an array"
+                    ));
+                }
+                if found.contains(&true) {
+                    return Err(format!(
+                        "unique key `{id}`: field `{text}` is not a scalar in the model"
+                    ));
                 }
             }
         }
@@ -461,6 +467,8 @@ mod tests {
             (r#"{"a":[1]}"#, false),
         ] {
             let more = Schema::infer(&Document::parse(sample).expect(sample));
+            let with = model.check_keys_with(&more);
+            assert_eq!(with.is_ok(), fits, "{sample}");
             let merged = Schema::clone(&model.schema).merge(more);
             assert_eq!(model.check_keys(&merged).is_ok(), fits, "{sample}");
         }

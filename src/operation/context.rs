@@ -30,7 +30,7 @@ use crate::event::{
 };
 use crate::id::{EntityId, ModelKey, TransactionId};
 use crate::registry::Registry;
-use crate::runtime::{Critical, CriticalGuard, Initiator, Promise, Runtime, Session};
+use crate::runtime::{Announced, Critical, CriticalGuard, Initiator, Promise, Runtime, Session};
 use crate::search::Jobs;
 use crate::storage::{
     self, Assumption, Attribution, Committed, Definitions, ModelChange, NodeRow, Storage,
@@ -80,6 +80,13 @@ pub struct Services {
 }
 
 impl Services {
+    /// Announces a request that its member has sent before the answer to its call, so that it is
+    /// still part of the transaction.
+    pub fn announce(&self, login: &Login, event: &Event) -> Option<Announced> {
+        let token = event.attribute(TOKEN_ATTRIBUTE)?;
+        self.runtime.announce(&login.caller.tenant, token)
+    }
+
     /// What time it is.
     pub fn now(&self) -> Timestamp {
         self.runtime.storage().now()
@@ -198,7 +205,7 @@ impl Context {
         tokio::select! {
             biased;
             () = self.cancel.cancelled() => Failure::cancelled(),
-            () = self.services.stopping.cancelled() => stopping(),
+            () = self.services.stopping.cancelled() => ended_by_stop(),
         }
     }
 
@@ -480,8 +487,14 @@ impl Context {
     }
 }
 
+/// Why a request is refused that comes while the server stops.
+pub fn stopping() -> Failure {
+    let message = "the server is stopping; connect again";
+    Failure::new(Code::StorageUnavailable, message)
+}
+
 /// Why an answer without an end ends.
-pub(super) fn stopping() -> Failure {
+fn ended_by_stop() -> Failure {
     Failure::new(
         Code::StorageUnavailable,
         "the server is stopping; resume after the last sequence that was received",

@@ -50,20 +50,17 @@ impl Operation for CountByState {
     }
 
     async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
+        let storage = cx.storage();
         let models = match self.model {
-            Some(model) => vec![model],
-            None => cx
-                .storage()
-                .models(&cx.caller().tenant)
-                .await?
-                .into_iter()
-                .map(|listed| listed.key)
-                .collect(),
+            Some(model) => {
+                let definitions = cx.definitions(&model).await?;
+                vec![(model, storage.counts_by_state(&definitions).await?)]
+            }
+            None => storage.all_counts_by_state(&cx.caller().tenant).await?,
         };
         let mut counts = Vec::new();
-        for model in models {
-            let definitions = cx.definitions(&model).await?;
-            for (state, count) in cx.storage().counts_by_state(&definitions).await? {
+        for (model, by_state) in models {
+            for (state, count) in by_state {
                 if self.states.is_empty() || self.states.iter().any(|asked| asked == state.as_str())
                 {
                     counts.push(Ok(search::CountInState {

@@ -7,6 +7,7 @@ use crate::event::{
     payload::{self, as_texts, message},
 };
 use crate::id::EdgeMessageId;
+use crate::storage::IfGone;
 
 pub(super) enum DeleteMessages {
     One(EdgeMessageId),
@@ -45,18 +46,25 @@ impl Operation for DeleteMessages {
 
     async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let mut session = cx.session().await?;
+        // A transaction that is joined does more than this: it is repeated as a whole.
+        let if_gone = if session.has_joined() {
+            IfGone::Conflict
+        } else {
+            IfGone::Refuse
+        };
         let unit = session.unit()?;
         let ids = match self {
             Self::One(id) => {
-                let found = unit.message(id).await?;
-                found.ok_or_else(|| message::not_found(&id.to_string()))?;
+                if !unit.take_message(id, if_gone).await? {
+                    return Err(message::not_found(&id.to_string()));
+                }
                 vec![id]
             }
-            Self::Many(ids) => ids,
+            Self::Many(ids) => {
+                unit.drop_messages(&ids)?;
+                ids
+            }
         };
-        for id in &ids {
-            unit.drop_message(*id).await?;
-        }
         let deleted = message::Deleted {
             entity_ids: as_texts(ids),
         };

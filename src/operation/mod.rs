@@ -96,13 +96,14 @@ use crate::event::{Event, EventType, IDEMPOTENCY_ATTRIBUTE, payload};
 use crate::storage::Assumption;
 use crate::telemetry::measure::Operations;
 
+pub use crate::runtime::Announced;
 pub use answer::{Answer, Events, Output, Success};
 pub use answering::{Answering, AnswersTo, Unread};
 pub use bundles::{
     DefinitionsError, OwnRoutes, Routed, apply_definitions, is_step_workflow, routed,
 };
 pub use carried::{CallerMessage, answer_carried, first_answer, unanswered};
-pub use context::{Context, Services};
+pub use context::{Context, Services, stopping};
 pub use identity::{Unknown, follow as follow_identities, recall, refresh};
 pub use limits::{Limits, Tenants};
 pub use once::Keys;

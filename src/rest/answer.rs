@@ -4,14 +4,14 @@ use std::{convert::Infallible, task::Poll, time::Duration};
 
 use axum::{
     body::{Body, Bytes},
-    http::{StatusCode, header},
+    http::{HeaderName, StatusCode, header},
     response::{
         IntoResponse as _, Response,
         sse::{Event as SentEvent, KeepAlive, Sse},
     },
 };
 use futures_util::{
-    Stream, StreamExt as _,
+    FutureExt as _, Stream, StreamExt as _,
     stream::{self, BoxStream},
 };
 
@@ -48,6 +48,12 @@ pub(super) struct Sent {
     pub(super) kind: Option<&'static str>,
     pub(super) body: String,
 }
+
+/// Has proxies pass on each event as it comes: no nginx gathers them, and nothing packs them.
+const AT_ONCE: [(HeaderName, &str); 2] = [
+    (HeaderName::from_static("x-accel-buffering"), "no"),
+    (header::CACHE_CONTROL, "no-cache, no-transform"),
+];
 
 /// How long a live answer is silent before it shows that it lives.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -179,8 +185,14 @@ async fn lines(read: Read, events: Events, parts: &Parts) -> Result<Items, Failu
     Ok(items.boxed())
 }
 
-/// Events as they come. A failure is one more, of the type `failure`, and the last.
-fn live(read: ReadSent, events: Events, answers: &AnswersTo) -> Response {
+/// Events as they come. A failure is one more, of the type `failure`, and the last. Nothing more to
+/// come has a status of its own, at which an `EventSource` does not connect again.
+fn live(read: ReadSent, mut events: Events, answers: &AnswersTo) -> Response {
+    let first = match events.next().now_or_never() {
+        Some(None) => return StatusCode::NO_CONTENT.into_response(),
+        first => first.flatten(),
+    };
+    let events = stream::iter(first).chain(events);
     let items = answers.clone().counting(
         events.map(move |answer| answer.and_then(read)),
         |item| item.as_ref().map_or(0, |sent| sent.body.len()),
@@ -204,9 +216,8 @@ fn live(read: ReadSent, events: Events, answers: &AnswersTo) -> Response {
                 .data(payload::json(&ErrorMember::of(&failure))),
         })
     });
-    Sse::new(events)
-        .keep_alive(KeepAlive::new().interval(KEEP_ALIVE))
-        .into_response()
+    let events = Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE));
+    (AT_ONCE, events).into_response()
 }
 
 /// Items that are ready leave together, up to about the size of a chunk.

@@ -4,7 +4,8 @@
 const STREAM_MS = 5000;
 const STREAM_CHARS = 65536;
 
-// JSON with a line for each member. The text is not parsed, so that numbers keep their digits.
+// JSON with a line for each member; values on lines of their own stay so. The text is not parsed, so
+// that numbers keep their digits.
 function indented(json) {
   let text = "";
   let depth = 0;
@@ -33,7 +34,7 @@ function indented(json) {
       text += line() + next;
     } else if (next === ",") text += next + line();
     else if (next === ":") text += ": ";
-    else if (next.trim()) text += next;
+    else if (next.trim() || (next === "\n" && !depth)) text += next;
   }
   return text;
 }

@@ -1,7 +1,7 @@
 //! The REST gateway, which converts requests to events and answers to bodies.
 //!
-//! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::json`],
-//! [`crate::telemetry`], [`crate::auth`], [`crate::event`], [`crate::operation`], [`crate::help`].
+//! May use: [`crate::id`], [`crate::clock`], [`crate::compat`], [`crate::error`],
+//! [`crate::json`], [`crate::telemetry`], [`crate::auth`], [`crate::event`], [`crate::operation`], [`crate::help`].
 //! Must not: decide anything. [`spelling`] is a table; a request becomes a payload, the payload an
 //! event, and what answers the event becomes a body.
 
@@ -126,6 +126,15 @@ impl Gateway {
     }
 }
 
+/// The answer to a request while the server stops; none if it joins an open transaction.
+pub fn refused_by_stop(headers: &HeaderMap, uri: &Uri) -> Option<Response> {
+    if headers.contains_key(TOKEN_HEADER) {
+        return None;
+    }
+    let failure = operation::stopping();
+    Some(problem::response(&failure, uri.path(), Detail::Sanitized))
+}
+
 /// Every path.
 pub fn router(gateway: Gateway) -> Router {
     let origins = gateway.origins.clone();
@@ -188,20 +197,18 @@ pub fn router(gateway: Gateway) -> Router {
     let context: Arc<str> = gateway.context.as_str().into();
     let is_tls = gateway.is_tls;
     let compat = gateway.services.runtime.compat();
-    let document = if compat.idempotency_keys_are_ignored() {
-        openapi::openapi_without_keys
-    } else {
-        openapi
-    };
     let all = all
-        .nest("/console", console::routes(&context))
+        .nest(
+            "/console",
+            console::routes(&context, !compat.idempotency_keys_are_ignored()),
+        )
         .nest("/docs", docs::routes())
         // The files of the pages are relative to their paths without a slash at the end.
         .route("/console/", get(async || Redirect::permanent("../console")))
         .route("/docs/", get(async || Redirect::permanent("../docs")))
         .route(
             "/openapi.json",
-            get(async move |request: Request| openapi::serve(&request, &context, is_tls, document)),
+            get(async move |request: Request| openapi::serve(&request, &context, is_tls, compat)),
         )
         .fallback(not_found)
         .method_not_allowed_fallback(async || StatusCode::METHOD_NOT_ALLOWED);

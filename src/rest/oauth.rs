@@ -35,7 +35,7 @@ const ACCESS_TOKEN: &str = "urn:ietf:params:oauth:token-type:access_token";
 pub(super) struct Asked {
     /// `client_credentials`, or `urn:ietf:params:oauth:grant-type:token-exchange`.
     #[serde(default)]
-    #[schemars(with = "String", required)]
+    #[schemars(with = "String", !default)]
     grant_type: Option<String>,
     /// Only where the client does not name itself with HTTP Basic (RFC 6749 §2.3.1).
     #[serde(default)]

@@ -60,7 +60,7 @@ pub(super) const PAGES: &[Page] = &[
         path: "/health",
         is_public: true,
         media: described::operators::HEALTH_MEDIA,
-        refusals: &[],
+        refusals: described::operators::HEALTH_REFUSALS,
         description: &described::operators::HEALTH,
         serve: |_| get(async || health(has_panicked())),
     },

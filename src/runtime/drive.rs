@@ -149,6 +149,8 @@ impl Runtime {
                     continue;
                 }
                 Next::Dispatch(call) => {
+                    // What a member does for a write that will be refused is done again with it.
+                    self.storage().check_takes_writes()?;
                     session.unit()?.verify().await?;
                     Box::pin(self.dispatch(session, &mut run, &call, anchor, by)).await?
                 }

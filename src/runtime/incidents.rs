@@ -308,6 +308,9 @@ impl Runtime {
         if !fault.counts() {
             if fault.is_stop() {
                 debug!(work = %about.work.id(), "work is stopped with the service");
+            } else if fault.is_unavailability() {
+                // The storage says so itself, once for all work.
+                debug!(work = %about.work.id(), "work waits for the storage");
             } else {
                 warn_of(&about, fault);
             }

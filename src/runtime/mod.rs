@@ -66,6 +66,7 @@ pub use explain::{Explained, Supposed};
 pub use lines::{Lines, Place, Turn};
 pub use promise::Promise;
 pub use session::{COMMITTED, Session};
+pub use transactions::Announced;
 pub use write::{Content, Created, Deleted, NewEntity, Update, Updated};
 
 use token::Signer;
@@ -369,6 +370,15 @@ impl Runtime {
         let ticket = self.0.signer.verify(token, self.0.clock.now())?;
         self.open_for_task(tenant, ticket);
         self.0.transactions.may_join(tenant, ticket)
+    }
+
+    /// Announces a request that is going to join the transaction of `token`: as long as this is
+    /// held, the call in which it joins does not end successfully. None if it cannot join, or if its
+    /// transaction is open on another node.
+    pub fn announce(&self, tenant: &Tenant, token: &str) -> Option<Announced> {
+        let ticket = self.0.signer.verify(token, self.0.clock.now()).ok()?;
+        self.open_for_task(tenant, ticket);
+        self.0.transactions.announce(tenant, ticket)
     }
 
     /// A session on a unit of its own, or on the unit that `token` names.

@@ -59,6 +59,27 @@ struct Frame {
     is_over: bool,
     /// Set when the frame's owner has given up: its work is rolled back to the mark.
     abandoned: Option<Mark>,
+    /// Shared by the requests that were announced and have not been answered.
+    announced: Option<Arc<()>>,
+}
+
+/// A request that is going to join, for which the owner of the frame waits until this is dropped.
+#[derive(Debug)]
+pub struct Announced {
+    transactions: Arc<Transactions>,
+    transaction: TransactionId,
+    /// None once it counts no longer.
+    count: Option<Arc<()>>,
+}
+
+impl Drop for Announced {
+    fn drop(&mut self) {
+        let mut open = self.transactions.lock();
+        self.count = None;
+        if let Some(entry) = open.get_mut(&self.transaction) {
+            entry.hand_on(&self.transactions);
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -152,6 +173,25 @@ impl Transactions {
         let entry = open.get(&ticket.transaction);
         let entry = entry.ok_or(Error::TransactionNotFound(ticket.transaction))?;
         entry.admits(tenant, ticket)
+    }
+
+    /// Announces a request that is going to join; none if it may not, or if the owner of the frame
+    /// has requested its unit already.
+    pub(super) fn announce(self: &Arc<Self>, tenant: &Tenant, ticket: Ticket) -> Option<Announced> {
+        let mut open = self.lock();
+        let entry = open.get_mut(&ticket.transaction)?;
+        entry.admits(tenant, ticket).ok()?;
+        let owner = Who::Owner(ticket.level);
+        if entry.waiting.iter().any(|waiting| waiting.who == owner) {
+            return None;
+        }
+        let frame = entry.frames.get_mut(ticket.level)?;
+        let count = frame.announced.get_or_insert_default();
+        Some(Announced {
+            transactions: Arc::clone(self),
+            transaction: ticket.transaction,
+            count: Some(Arc::clone(count)),
+        })
     }
 
     /// Requests the unit for a request of that tenant, which joins in a frame.
@@ -275,6 +315,15 @@ impl Transactions {
 fn cancel_all(guests: Vec<CancellationToken>) {
     for guest in guests {
         guest.cancel();
+    }
+}
+
+impl Frame {
+    /// Whether no request works in it or is about to join it.
+    fn may_be_taken_back(&self) -> bool {
+        let is_awaited = |announced: &Arc<()>| Arc::strong_count(announced) > 1;
+        let awaits = !self.is_over && self.announced.as_ref().is_some_and(is_awaited);
+        self.guest.is_none() && !awaits
     }
 }
 
@@ -403,7 +452,7 @@ impl Open {
         match who {
             Who::Joining { level, .. } => level + 1 == self.frames.len(),
             Who::Owner(level) => {
-                level + 1 == self.frames.len() && self.frames[level].guest.is_none()
+                level + 1 == self.frames.len() && self.frames[level].may_be_taken_back()
             }
         }
     }

@@ -358,7 +358,10 @@ impl Runtime {
                 .admit(&document, runtime.0.settings.compat)
         });
         Ok(match admitted.await {
-            Ok(Some(extension)) => session.unit()?.learn(definitions, extension)?,
+            Ok(Some(extension)) => {
+                let definitions = Arc::clone(definitions);
+                session.unit()?.learn(definitions, extension)?
+            }
             Ok(None) | Err(_) => Arc::clone(definitions),
         })
     }
@@ -380,7 +383,7 @@ fn widened(
     extension: Option<Extension>,
 ) -> Result<Arc<Definitions>, Failure> {
     Ok(match extension {
-        Some(extension) => session.unit()?.widen(&definitions, extension)?,
+        Some(extension) => session.unit()?.widen(definitions, extension)?,
         None => definitions,
     })
 }

@@ -18,8 +18,8 @@ use super::simulated;
 use super::{
     Error,
     port::{
-        ActorRow, Batch, ChangeRange, Claim, CommitRow, DatabaseLocation, Definitions, EntityRow,
-        Failure, Identity, Index, Indexable, Job, JobRow, KeptUp, Leaving, Link, Listed,
+        ActorRow, Batch, Cause, ChangeRange, Claim, CommitRow, DatabaseLocation, Definitions,
+        EntityRow, Failure, Identity, Index, Indexable, Job, JobRow, KeptUp, Leaving, Link, Listed,
         ListedTopic, Message, ModelCommit, ModelRow, Newest, OldRun, OldRunsWanted, Ordered, Probe,
         Reached, Record, RecordHead, RecordHeadPage, RecordKey, RecordKind, RecordOrigin,
         RecordPage, RecordRow, Recorded, Remembered, RunEvents, RunKey, RunName, RunNameRow,
@@ -257,6 +257,8 @@ reads! {
     run_events_after(tenant: TenantRow, after: Position, until: Position, limit: i64) -> Vec<RunEvents>;
 
     message(tenant: TenantRow, id: EdgeMessageId) -> Option<Message>;
+    /// Those of these messages that there are: whose each is, and how many bytes it has.
+    message_sizes(ids: &[EdgeMessageId]) -> Vec<(EdgeMessageId, TenantRow, i64)>;
     record(tenant: TenantRow, key: &RecordKey) -> Option<Record>;
     /// Records of a kind in a namespace, by name.
     records(page: RecordPage<'_>) -> Vec<Record>;
@@ -420,13 +422,13 @@ impl Writer {
     }
 
     /// Makes the database usable again after a failure, and everything durable that it holds.
-    pub(super) async fn reopen(&mut self) -> Result<(), Failure> {
+    pub(super) async fn reopen(&mut self, cause: Cause) -> Result<(), Failure> {
         #[cfg(test)]
         simulated::pass(self.disturbance.clone(), Moment::Reopening).await?;
         #[cfg(test)]
         let _still = self.still();
         match &mut self.kind {
-            WriterKind::Sqlite(writer) => writer.reopen().await,
+            WriterKind::Sqlite(writer) => writer.reopen(cause).await,
             WriterKind::Postgres(writer) => {
                 let silence = writer.silence();
                 silence.unless(writer.reopen()).await

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::entity::{Position, Sequence};
 use crate::error::{Code, Coded, Properties};
-use crate::id::{EntityId, ModelKey, RunId};
+use crate::id::{EdgeMessageId, EntityId, ModelKey, RunId};
 use crate::model::{Excess, InvalidKeys, InvalidValue, Lock, Oversized};
 
 /// Why storage did not do what was asked.
@@ -24,6 +24,8 @@ pub enum Error {
     RunExists(RunId),
     #[error("model {0} not found")]
     ModelNotFound(ModelKey),
+    #[error("message not found")]
+    MessageNotFound(EdgeMessageId),
     #[error("model {0} is not locked; lock it before creating entities")]
     ModelNotLocked(ModelKey),
     #[error("model {0} is already locked; to change it, unlock it or use another version")]
@@ -165,6 +167,7 @@ impl Coded for Error {
         match self {
             Self::Conflict | Self::Repeated | Self::RunExists(_) => Code::Conflict,
             Self::ModelNotFound(_) => Code::ModelNotFound,
+            Self::MessageNotFound(_) => Code::EntityNotFound,
             Self::ModelNotLocked(_) => Code::ModelNotLocked,
             Self::ModelAlreadyLocked(_) => Code::ModelAlreadyLocked,
             Self::ModelAlreadyUnlocked(_) => Code::ModelAlreadyUnlocked,
@@ -205,6 +208,7 @@ impl Coded for Error {
         };
         match self {
             Self::ModelNotFound(model) => named(model),
+            Self::MessageNotFound(id) => vec![("messageId", id.to_string().into())],
             Self::ModelAlreadyLocked(model) => {
                 let states = [
                     ("expectedState", Lock::Unlocked),

@@ -63,7 +63,8 @@ pub use assumption::Assumption;
 #[cfg(test)]
 pub(crate) use backend::{Disturbance, Moment, Simulated};
 pub use draft::{
-    Attribution, Committed, ModelChange, NewTopicEvent, Once, Published, StoredOutcome, TaskNote,
+    Attribution, Committed, IfGone, ModelChange, NewTopicEvent, Once, Published, StoredOutcome,
+    TaskNote,
 };
 pub use due::{Due, Seen};
 pub use error::Error;

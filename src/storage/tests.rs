@@ -11,6 +11,7 @@ mod identities;
 mod keys;
 mod lines;
 mod many;
+mod messages;
 mod models;
 mod outcomes;
 mod processes;

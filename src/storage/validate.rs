@@ -8,7 +8,8 @@ use foldhash::{HashMap, HashSet};
 use super::{
     Error,
     draft::{
-        Draft, FOLDED_AT, Holders, ModelChange, RecordView, Sender, Taken, TopicView, encode_schema,
+        Draft, FOLDED_AT, Holders, MessageView, ModelChange, RecordView, Sender, Taken, TopicView,
+        encode_schema,
     },
     port::{Definitions, Edit, Effect, ModelRow, RunKey, TaskKey, TenantRow},
 };
@@ -38,6 +39,8 @@ pub(super) struct View {
     pub(super) topics: TopicView,
     /// Those of its lone tasks that are still there.
     pub(super) tasks: HashSet<TaskKey>,
+    /// Those of the messages that it deletes that are still there.
+    pub(super) messages: MessageView,
 }
 
 /// What validation wants to know of a model.
@@ -205,6 +208,7 @@ pub(super) fn validate(view: &mut View, draft: &Draft, first: Position) -> Resul
     if !reads_hold || !writes_hold || !records_hold || !tasks_hold {
         return Err(Error::Conflict);
     }
+    view.messages.check(draft)?;
     // After what it has read: with other documents it might add something else.
     view.deltas_fit(draft)?;
     view.topics.check(&draft.tenant, &draft.publications)?;

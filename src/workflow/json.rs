@@ -53,14 +53,14 @@ pub struct WorkflowJson {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) version: Option<Arc<str>>,
     /// Unique among the workflows of the model.
-    #[schemars(required, length(min = 1, max = 256))]
+    #[schemars(!default, length(min = 1, max = 256))]
     #[serde(default)]
     pub(super) name: Arc<str>,
     /// A description.
     #[serde(default, skip_serializing_if = "left_out::is_blank")]
     pub(super) desc: Option<Arc<str>>,
     /// The state of new entities.
-    #[schemars(required, length(min = 1, max = 256))]
+    #[schemars(!default, length(min = 1, max = 256))]
     #[serde(default)]
     pub(super) initial_state: Arc<str>,
     /// Whether the workflow is selected for new entities; true if absent.
@@ -76,7 +76,7 @@ pub struct WorkflowJson {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) machine: Option<MachineJson>,
     /// The states by name.
-    #[schemars(required)]
+    #[schemars(!default)]
     #[serde(default, deserialize_with = "each_once")]
     pub(super) states: BTreeMap<Arc<str>, StateJson>,
     /// Any JSON object; stored and exported unchanged.
@@ -121,15 +121,15 @@ pub(super) struct StateJson {
 #[schemars(rename = "Transition")]
 pub(super) struct TransitionJson {
     /// Unique in the state.
-    #[schemars(required, length(min = 1, max = 256))]
+    #[schemars(!default, length(min = 1, max = 256))]
     #[serde(default)]
     pub(super) name: Arc<str>,
     /// The target state.
-    #[schemars(required, length(min = 1, max = 256))]
+    #[schemars(!default, length(min = 1, max = 256))]
     #[serde(default)]
     pub(super) next: Arc<str>,
     /// Whether it is taken on request only; otherwise it is automated.
-    #[schemars(with = "bool", required)]
+    #[schemars(with = "bool", !default)]
     #[serde(default)]
     pub(super) manual: Option<bool>,
     /// Whether it is never taken.
@@ -165,7 +165,7 @@ pub(super) struct ProcessorJson {
     #[serde(default, rename = "type", deserialize_with = "or_absent")]
     pub(super) kind: Arc<str>,
     /// The name that members register.
-    #[schemars(required, length(min = 1, max = 256))]
+    #[schemars(!default, length(min = 1, max = 256))]
     #[serde(default)]
     pub(super) name: Arc<str>,
     /// `SYNC`, `ASYNC_SAME_TX`, `ASYNC_NEW_TX` or `COMMIT_BEFORE_DISPATCH`.

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::json;
 
-use crate::support::{Server, token};
+use crate::support::{Rest, Server, token};
 
 const BUNDLE: &str = r#"
 connector "api" { type = "rest" }
@@ -97,7 +97,12 @@ async fn only_administrators_fire_for_other_tables_and_turn_sagas_off() {
     user.put(disable, "").await.refused(403, "FORBIDDEN");
     let started = user.post("/api/sagas/greet", "{}").await;
     assert_eq!(started.status.as_u16(), 202, "{}", started.text);
-    administrator.put(disable, "").await.ok();
+    let keyed = |rest: &Rest| rest.with("idempotency-key", "k");
+    keyed(&administrator).put(disable, "").await.ok();
+    keyed(&administrator).put(disable, "").await.ok();
+    // A repeat is not the way around a role.
+    let repeated = keyed(&user).put(disable, "").await;
+    assert!(repeated.status.is_client_error(), "{}", repeated.text);
     user.post("/api/sagas/greet", "{}")
         .await
         .refused(409, "RUN_DEFINITION_DISABLED");

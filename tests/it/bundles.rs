@@ -564,6 +564,15 @@ async fn the_command_applies_files_with_its_own_environment() {
     let (code, _, err) = run(&["apply", "-f", "nowhere"]).await;
     assert_eq!(code, Some(1));
     assert!(err.contains("cannot read nowhere"), "{err}");
+    // A template alone would replace the bundle `default`.
+    fs::write(folder.path().join("order.yaml"), "workflow: {}\n").expect("writes");
+    let (code, out, err) = run(&["apply", "-f", "order.yaml"]).await;
+    assert_eq!((code, &*out), (Some(1), ""));
+    assert!(err.contains("no HCL in order.yaml"), "{err}");
+    fs::write(folder.path().join("empty.hcl"), "# later\n").expect("writes");
+    let (code, _, err) = run(&["apply", "-f", "empty.hcl", "--dry-run"]).await;
+    assert_eq!(code, Some(0));
+    assert!(err.contains("the bundle declares nothing"), "{err}");
     assert_eq!(run(&["apply"]).await.0, Some(2));
     let (_, out, _) = run(&["bundle", "list"]).await;
     assert!(

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use interlock::event::{AttributeValue, frame::Frame};
 use serde_json::{Value, json};
+use tonic::Code;
 
 use crate::support::{
-    Connection, Member, Reply, Server, code, create, get, governed_model, locked_model, new_entity,
-    processed_by, request, state, sync_processor,
+    Connection, Member, Reply, Server, between_looks, client, code, create, get, governed_model,
+    locked_model, new_entity, payload_of, processed_by, request, state, sync_processor,
 };
 
 struct Stage {
@@ -97,7 +99,7 @@ async fn what_a_member_writes_with_the_token_is_committed_with_the_entity() {
             let search = json!({"id": "x", "model": model, "condition": everything});
             let event = request("EntitySearchRequest", &connection.fresh_id(), search).with(
                 "cyodatxtoken",
-                interlock::event::AttributeValue::String(token.as_str().into()),
+                AttributeValue::String(token.as_str().into()),
             );
             assert_eq!(connection.ask(event).await.len(), 2, "one hit and the end");
             let anchor = joined(
@@ -115,7 +117,7 @@ async fn what_a_member_writes_with_the_token_is_committed_with_the_entity() {
             let all = json!({"id": "x", "model": model});
             let event = request("EntityGetAllRequest", &connection.fresh_id(), all).with(
                 "cyodatxtoken",
-                interlock::event::AttributeValue::String(token.as_str().into()),
+                AttributeValue::String(token.as_str().into()),
             );
             assert_eq!(connection.ask(event).await.len(), 2);
             Reply::Data(json!({"n": 1, "seen": id}))
@@ -563,6 +565,92 @@ async fn a_callback_may_come_over_rest_and_over_the_unary_methods() {
 }
 
 #[tokio::test]
+async fn what_a_member_sends_before_its_answer_is_part_of_the_transaction() {
+    let Stage {
+        server: _server,
+        connection,
+        member,
+        doc,
+        other,
+    } = stage().await;
+    let model = other.clone();
+    member.serve(move |call, connection| {
+        let model = model.clone();
+        async move {
+            // They are read before the answer, and nobody waits for what is answered to them.
+            for n in 0..10 {
+                let write = new_entity(&model, &json!({"n": n}));
+                let write = request("EntityCreateRequest", &connection.fresh_id(), write);
+                let token = AttributeValue::String(call.token().into());
+                connection.send(write.with("cyodatxtoken", token)).await;
+            }
+            Reply::Nothing
+        }
+    });
+    for _ in 0..10 {
+        create(&connection, &doc, json!({"n": 1})).await;
+    }
+    let (counts, _) = connection
+        .all("EntityStatsGetRequest", json!({"model": other}))
+        .await;
+    assert_eq!(counts[0]["count"], 100);
+}
+
+#[tokio::test]
+async fn a_server_that_stops_serves_callbacks_on_new_connections_until_the_call_is_answered() {
+    let Stage {
+        mut server,
+        connection,
+        member,
+        doc,
+        other,
+    } = stage().await;
+    let made = request(
+        "EntityCreateRequest",
+        "last",
+        new_entity(&doc, &json!({"n": 1})),
+    );
+    let mut answers = connection.begin(made).await;
+    let call = member.next().await;
+    server.signal("-TERM");
+    // A request that joins nothing is answered, too.
+    let read = json!({"entityId": "00000000-0000-0000-0000-000000000001"});
+    while connection.fails("EntityGetRequest", read.clone()).await != "STORAGE_UNAVAILABLE" {
+        between_looks().await;
+    }
+    let write = || {
+        request(
+            "EntityCreateRequest",
+            "1",
+            new_entity(&other, &json!({"n": 2})),
+        )
+    };
+    let rest = server.rest();
+    rest.post("/api/entity/JSON/other/1", "{\"n\":1}")
+        .await
+        .refused_for_now(503, "STORAGE_UNAVAILABLE");
+    let joined = rest.with("X-Tx-Token", call.token());
+    joined
+        .post("/api/entity/JSON/other/1", "{\"n\":1}")
+        .await
+        .ok();
+    let fresh = client(server.grpc).await;
+    let alone = fresh.clone().entity_manage(Frame::from(write())).await;
+    assert_eq!(alone.expect_err("it stops").code(), Code::Unavailable);
+    let mut joined = tonic::Request::new(Frame::from(write()));
+    let token = call.token().parse().expect("a text");
+    joined.metadata_mut().insert("tx-token", token);
+    let joined = fresh.clone().entity_manage(joined).await;
+    let joined = joined.expect("served").into_inner().event();
+    assert_eq!(payload_of(&joined.expect("an event"))["success"], true);
+    member.reply(&call, Reply::Nothing).await;
+    let answer = payload_of(&answers.recv().await.expect("an answer"));
+    assert_eq!(answer["success"], true, "{answer}");
+    drop((connection, member, fresh, rest));
+    assert_eq!(server.wait().await, Some(0));
+}
+
+#[tokio::test]
 async fn a_service_that_joins_executes_for_the_user_who_began() {
     let server = Server::with(&[("INTERLOCK_IAM_MOCK_CALLER", "true")]);
     let connection = server
@@ -692,10 +780,8 @@ async fn a_tracked_search_makes_the_commit_depend_on_what_it_found() {
         let call = member.next().await;
         let condition = json!({"type": "lifecycle", "field": "state", "operatorType": "EQUALS", "value": "CREATED"});
         let search = json!({"model": other, "condition": condition, "trackingRead": tracking});
-        let event = request("EntitySearchRequest", &member.connection.fresh_id(), search).with(
-            "cyodatxtoken",
-            interlock::event::AttributeValue::String(call.token().into()),
-        );
+        let event = request("EntitySearchRequest", &member.connection.fresh_id(), search)
+            .with("cyodatxtoken", AttributeValue::String(call.token().into()));
         assert_eq!(member.connection.ask(event).await.len(), 2);
         connection
             .ok(
@@ -704,7 +790,7 @@ async fn a_tracked_search_makes_the_commit_depend_on_what_it_found() {
             )
             .await;
         member.reply(&call, Reply::Nothing).await;
-        let answer = crate::support::payload_of(&answers.recv().await.expect("an answer"));
+        let answer = payload_of(&answers.recv().await.expect("an answer"));
         assert_eq!(answer["success"], expected, "{answer}");
         if !expected {
             assert_eq!(code(&answer), "CONFLICT");

@@ -255,6 +255,13 @@ async fn the_document_offers_idempotency_keys_where_they_count() {
         assert_eq!(is_offered, !is_cyoda);
         let text = document.to_string();
         assert_eq!(text.contains("\"Idempotency-Key\""), !is_cyoda);
+        let path = "/entity/{entityNameOrFormat}/{modelVersionOrEntityId}";
+        let patched = &document["paths"][path]["patch"];
+        let media = &patched["requestBody"]["content"]["application/json-patch+json"];
+        assert_eq!(media.is_object(), !is_cyoda);
+        assert_eq!(patched["responses"]["501"].is_object(), is_cyoda);
+        let codes = patched["responses"]["400"].to_string();
+        assert_eq!(codes.contains("TRANSITION_NOT_FOUND"), is_cyoda);
     }
 }
 

@@ -82,6 +82,7 @@ impl Caller {
             connector,
             request,
             idempotency_key: "wf_1:step:action",
+            is_repeated: false,
             timeout,
             cancel,
             given_up,
@@ -126,7 +127,7 @@ pub(crate) fn json_of(came: Came) -> Value {
 /// The message of a failure.
 pub(crate) fn refused(came: Came) -> String {
     match came.expect_err("a failure") {
-        CallFailed::Failed { message, .. } | CallFailed::Unsure { message, .. } => message,
+        CallFailed::Failed { message, .. } => message,
         other @ (CallFailed::Unavailable { .. }
         | CallFailed::Lost { .. }
         | CallFailed::Unusable { .. }

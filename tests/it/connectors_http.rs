@@ -34,7 +34,6 @@ fn unavailable(came: Result<String, CallFailed>) -> String {
     match came.expect_err("a failure") {
         CallFailed::Unavailable { message } | CallFailed::Lost { message } => message,
         other @ (CallFailed::Failed { .. }
-        | CallFailed::Unsure { .. }
         | CallFailed::Unusable { .. }
         | CallFailed::TimedOut(_)
         | CallFailed::Cancelled
@@ -98,6 +97,9 @@ async fn an_answer_is_json_text_or_null_and_a_status_from_300_a_failure() {
     let digits = r#"{"a":1.50,"b":12345678901234567890}"#;
     outside.next(line, Behaviour::Text(200, format!(" {digits} ")));
     assert_eq!(caller.call(&stripe, charge()).await.as_deref(), Ok(digits));
+    outside.next(line, Behaviour::Text(200, format!("\u{feff}{digits}")));
+    let came = caller.call(&stripe, charge()).await;
+    assert_eq!(came.as_deref(), Ok(digits), "after a byte order mark");
     outside.next(line, Behaviour::Text(201, "done \"it\"".to_owned()));
     assert_eq!(
         caller.call(&stripe, charge()).await.as_deref(),
@@ -279,6 +281,39 @@ async fn an_attempt_that_was_lost_is_not_settled_by_a_server_that_fails() {
         matches!(declined, Err(CallFailed::Failed { .. })),
         "{declined:?}"
     );
+    // These are about the second attempt only.
+    for status in [302, 401, 403, 404, 405, 421] {
+        outside.next(line, Behaviour::Close);
+        outside.next(line, Behaviour::Empty(status));
+        let lost = caller.call(&stripe, charge()).await;
+        assert!(
+            matches!(&lost, Err(CallFailed::Lost { message }) if message.contains(&status.to_string())),
+            "{lost:?}"
+        );
+    }
+}
+
+/// Such a server knows the key, and has not finished the first request with it.
+#[tokio::test]
+async fn a_server_that_is_at_work_on_an_attempt_that_was_lost_is_asked_again() {
+    let outside = Outside::start().await;
+    let mut config = config(&outside);
+    config["retry"] = json!({"attempts": 2});
+    let (caller, stripe) = (Caller::new(), connector(config));
+    let line = "POST /charges";
+    outside.on(line, Behaviour::Json(200, json!({"charge_id": "c1"})));
+    for behaviour in [
+        Behaviour::Close,
+        Behaviour::Empty(409),
+        Behaviour::Empty(425),
+    ] {
+        outside.next(line, behaviour);
+    }
+    let done = caller.call(&stripe, charge()).await;
+    assert_eq!(json_of(done), json!({"charge_id": "c1"}));
+    let seen = outside.seen();
+    assert_eq!(seen.len(), 4);
+    assert!(seen.iter().all(|seen| seen.key() == "wf_1:step:action"));
 }
 
 #[tokio::test]

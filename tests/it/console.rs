@@ -339,6 +339,109 @@ async fn a_start_whose_answer_is_lost_is_repeated_safely() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_button_that_is_pressed_after_its_effect_was_seen_acts_again() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let document = json!({"configuration_code": "c", "user_code": "m", "workers": []});
+    let payload = json!({"document": document});
+    let created = connection.ok("ManagerCreateRequest", payload).await;
+    let manager = json!({"manager": created["manager"]});
+    let looks = [
+        "#/managers ! Pause ! lost",
+        "#/managers ! Resume",
+        "#/managers ! Pause",
+    ];
+    let Some(texts) = seen(&server, &looks).await else {
+        return;
+    };
+    assert!(texts[0].contains("press again"), "{}", texts[0]);
+    assert!(texts[2].contains(": done."), "{}", texts[2]);
+    let shown = connection.ok("ManagerGetRequest", manager).await;
+    assert_eq!(shown["document"]["status"], "paused", "{shown}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_signal_that_was_seen_to_arrive_can_be_sent_again() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let twice = APPROVAL.replace("type: approval", "type: other");
+    let document = json!({"document": twice});
+    connection.ok("RunDefinitionCreateRequest", document).await;
+    let start = json!({"definition": "approval", "input": {}});
+    let started = connection.ok("RunStartRequest", start).await;
+    let run = json!({"runId": started["runId"]});
+    let press = format!(
+        "#/runs/{} ! Send & type=go",
+        started["runId"].as_str().expect("an id")
+    );
+    let lost = format!("{press} ! lost");
+    let Some(_) = seen(&server, &[&lost, &press]).await else {
+        return;
+    };
+    let shown = connection.ok("RunGetRequest", run).await;
+    let signals = shown["run"]["signals"].as_array().expect("a list");
+    assert_eq!(signals.len(), 2, "{shown}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_service_that_ignores_keys_is_not_said_to_repeat_safely() {
+    let server = Server::with(&[("INTERLOCK_COMPAT", "cyoda-0.8")]);
+    let connection = server.connect().await;
+    let document = json!({"document": APPROVAL});
+    connection.ok("RunDefinitionCreateRequest", document).await;
+    let Some(texts) = seen(&server, &["#/definitions ! Start ! lost"]).await else {
+        return;
+    };
+    assert!(texts[0].contains("may do it twice"), "{}", texts[0]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refused_start_keeps_its_definition() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let document = json!({"document": APPROVAL});
+    connection.ok("RunDefinitionCreateRequest", document).await;
+    let disabled = json!({"name": "approval", "enabled": false});
+    connection
+        .ok("RunDefinitionSetEnabledRequest", disabled)
+        .await;
+    let another = json!({"kind": "Workflow", "name": "another", "version": "1",
+        "start": {"waitForSignal": {"type": "go", "timeoutMs": 1000, "onTimeout": "flo.TimedOut"},
+            "transitions": {"success": "flo.Completed"}}});
+    let refused = format!("#/definitions ! Start ! POST /api/definitions {another}");
+    let Some(texts) = seen(&server, &[&refused, "#/definitions ! Start"]).await else {
+        return;
+    };
+    for text in texts {
+        assert!(text.contains("Start approval: "), "{text}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_model_of_a_negative_version_has_a_page() {
+    let server = Server::start();
+    let path = "/api/model/import/JSON/SAMPLE_DATA/negative/-1";
+    server
+        .rest()
+        .post(path, r#"{"total":1}"#.to_owned())
+        .await
+        .ok();
+    let Some(texts) = seen(&server, &["#/entities/negative/-1"]).await else {
+        return;
+    };
+    assert!(!texts[0].contains("Not found"), "{}", texts[0]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn lines_of_json_stay_lines_on_the_page_of_the_api() {
+    let script = include_str!("fixtures/docs.mjs");
+    if let Some(shown) = run(&Server::start(), script, &[]).await {
+        let lines: Vec<&str> = shown.lines().collect();
+        assert_eq!(lines, ["{", "  \"a\": 1", "}", "{", "  \"a\": []", "}", ""]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_transition_is_taken_of_what_was_shown_only() {
     let server = Server::start();
     let id = approvable(&server.connect().await).await;

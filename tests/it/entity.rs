@@ -550,6 +550,31 @@ async fn counts_are_reported_per_model_and_state() {
 }
 
 #[tokio::test]
+async fn all_models_are_counted_while_some_are_deleted() {
+    let server = Server::start();
+    let rest = server.rest();
+    for n in 0..40 {
+        let path = format!("/api/model/import/JSON/SAMPLE_DATA/m{n}/1");
+        rest.post(&path, r#"{"n":1}"#).await.ok();
+    }
+    let deleting = async {
+        for n in 0..40 {
+            rest.delete(&format!("/api/model/m{n}/1")).await.ok();
+        }
+    };
+    let counting = async {
+        for _ in 0..40 {
+            let counts = rest.get("/api/entity/stats/states").await.ok();
+            assert_eq!(counts, json!([]));
+        }
+    };
+    tokio::join!(deleting, counting);
+    rest.get("/api/entity/stats/states/m0/1")
+        .await
+        .refused(404, "MODEL_NOT_FOUND");
+}
+
+#[tokio::test]
 async fn a_tenant_sees_nothing_of_another() {
     let server = Server::with(&[("INTERLOCK_IAM_MOCK_CALLER", "true")]);
     let (ours, theirs) = (

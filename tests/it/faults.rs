@@ -12,7 +12,8 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::support::{
-    Connection, Rest, Server, code, create, locked_model, new_entity, wait::until,
+    Connection, Member, Reply, Rest, Server, code, create, governed_model, locked_model,
+    new_entity, processed_by, sync_processor, wait::until,
 };
 
 /// Within which time a write is answered, whatever the disk does.
@@ -148,10 +149,17 @@ async fn a_full_disk_refuses_writes_at_once_and_they_resume_when_there_is_room()
         return;
     };
     let path = disk.path().join("interlock.db");
-    let mut server = Server::on_disk(&[("CYODA_SQLITE_PATH", path.to_str().expect("text"))]);
+    let mut server = Server::on_disk(&[
+        ("CYODA_SQLITE_PATH", path.to_str().expect("text")),
+        ("CYODA_SQLITE_BUSY_TIMEOUT", "10ms"),
+    ]);
     let connection = server.connect().await;
     let model = locked_model(&connection, "doc", json!({"n": 1, "text": "x"})).await;
     let mut made = vec![try_create(&connection, &model, 10).await.expect("room")];
+    // A backup reads for as long as it takes, and holds up no writes.
+    let backup = rusqlite::Connection::open(&path).expect("opens");
+    let reading = backup.execute_batch("begin; select 1 from version limit 1");
+    reading.expect("reads");
     let filler = disk.fill();
     let (mut unknown, mut codes) = (0, Vec::new());
     while codes.is_empty() {
@@ -183,6 +191,7 @@ async fn a_full_disk_refuses_writes_at_once_and_they_resume_when_there_is_room()
     })
     .await;
     until("it is ready", async || is_ready(&server).await).await;
+    drop(backup);
     server.kill();
     server.restart();
     let connection = server.connect().await;
@@ -325,6 +334,32 @@ async fn who_watches_the_health_over_grpc_is_told_that_the_database_is_gone() {
             assert_eq!(told.status(), status);
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_member_is_called_for_a_write_that_is_refused() {
+    let server = Server::on_disk(&[]);
+    let connection = server.connect().await;
+    let member = Member::join(&server, &[]).await;
+    let mut calls = member.record(|_| Reply::Nothing);
+    let workflow = processed_by(json!([sync_processor("only", json!({}))]));
+    let model = governed_model(&connection, "doc", json!({"n": 1, "text": "x"}), workflow).await;
+    let made = try_create(&connection, &model, 10).await.expect("made");
+    calls.recv().await.expect("a call");
+    let folder = database(&server).parent().expect("a folder").to_owned();
+    let away = folder.with_extension("away");
+    fs::rename(&folder, &away).expect("moves");
+    until("writes are refused", async || !is_ready(&server).await).await;
+    let refused = try_create(&connection, &model, 10).await;
+    assert_eq!(refused.expect_err("refused"), "STORAGE_UNAVAILABLE");
+    assert_eq!(read(&connection, &made).await["success"], true);
+    fs::rename(&away, &folder).expect("moves back");
+    until("writes are taken again", async || {
+        try_create(&connection, &model, 10).await.is_ok()
+    })
+    .await;
+    calls.recv().await.expect("a call");
+    assert!(calls.try_recv().is_err(), "called for what was refused");
 }
 
 #[tokio::test(flavor = "multi_thread")]

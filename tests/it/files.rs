@@ -376,6 +376,10 @@ async fn files_are_copied_to_a_folder_and_back_unless_others_changed_them() {
     assert_eq!((code, &*err), (Some(0), ""), "{out}");
     let (code, out, _) = run(&["files", "push", "copy"]).await;
     assert_eq!((code, &*out), (Some(0), "0 pushed\n"));
+    fs::remove_file(copy.join("new.json")).expect("removes");
+    let (code, out, _) = run(&["files", "push", "copy", "--delete"]).await;
+    assert_eq!(code, Some(0));
+    assert!(out.ends_with("0 pushed, 1 deleted\n"), "{out}");
     fs::write(copy.join("bad.json"), "{").expect("writes");
     let (code, _, err) = run(&["files", "push", "copy"]).await;
     assert_eq!(code, Some(1));
@@ -387,6 +391,56 @@ async fn files_are_copied_to_a_folder_and_back_unless_others_changed_them() {
     assert_eq!((code, &*out), (Some(1), ""), "{err}");
     assert!(err.contains("cannot use cpoy"), "{err}");
     assert!(!folder.path().join("cpoy").exists());
+}
+
+/// An interrupted pull has left files and no notes of them.
+#[tokio::test]
+async fn what_an_interrupted_pull_has_written_is_no_edit() {
+    let server = Server::on_disk(&[]);
+    let connection = server.connect().await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = async |line: &[&str]| interlock(&server, &folder, line).await;
+    for path in ["/a.json", "/b.json"] {
+        put(&connection, path, json!({"n": 1})).await;
+    }
+    let copy = folder.path().join("copy");
+    fs::create_dir(&copy).expect("makes");
+    fs::write(copy.join("a.json"), "{\"n\":1}\n").expect("writes");
+    let (code, out, err) = run(&["files", "pull", "copy"]).await;
+    assert_eq!((code, &*err), (Some(0), ""), "{out}");
+    let (code, out, err) = run(&["files", "push", "copy"]).await;
+    assert_eq!((code, &*out, &*err), (Some(0), "0 pushed\n", ""));
+}
+
+#[tokio::test]
+async fn a_manager_may_be_as_large_as_ticks_make_it() {
+    let server = Server::on_disk(&[]);
+    let connection = server.connect().await;
+    let content = json!({"workers": [], "note": "x".repeat(1 << 20)});
+    for (path, is_manager) in [("/states/managers/m.json", true), ("/m.json", false)] {
+        let payload = json!({"path": path, "content": content});
+        if is_manager {
+            connection.ok("FilePutRequest", payload).await;
+            continue;
+        }
+        let refused = connection.fails("FilePutRequest", payload).await;
+        assert_eq!(refused, "BAD_REQUEST");
+    }
+}
+
+#[tokio::test]
+async fn a_tick_that_cannot_read_a_manager_fails_the_command() {
+    let server = Server::on_disk(&[]);
+    let connection = server.connect().await;
+    let folder = tempfile::tempdir().expect("a folder");
+    put(&connection, "/states/managers/bad.json", json!([])).await;
+    let named = r#"{"managers": ["bad.json"]}"#;
+    for format in [&[][..], &["--format", "json"]] {
+        let line = [&["manager", "tick", named][..], format].concat();
+        let (code, out, err) = interlock(&server, &folder, &line).await;
+        assert_eq!((code, &*err), (Some(1), ""), "{out}");
+        assert!(out.contains("bad.json"), "{out}");
+    }
 }
 
 #[tokio::test]

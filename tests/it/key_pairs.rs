@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::{
     Rest, Server, command, iam,
-    token::{claims_of, seconds},
+    token::{KID, claims_of, seconds},
 };
 
 const PATH: &str = "/api/oauth/keys/keypair";
@@ -421,17 +421,33 @@ async fn private_keys_are_stored_encrypted_where_the_settings_say_so() {
     server.kill();
     assert!(iam::leaks(&server, &name), "the search finds what is there");
     assert!(!iam::leaks(&server, PRIVATE));
-    // Without the key there is no start, and the error says what to do.
+    // Without the key the pair verifies and does not sign, and the log says once what to do.
     for settings in [iam::SETTINGS.to_vec(), iam::settings(&[OTHER_SEAL])] {
-        let output = server.command(&settings).output().expect("runs");
-        let said = String::from_utf8_lossy(&output.stderr).into_owned()
-            + &String::from_utf8_lossy(&output.stdout);
-        assert_eq!(output.status.code(), Some(1), "{said}");
-        assert!(said.contains(SEAL.0) && said.contains(&name), "{said}");
-        assert!(!said.contains(OTHER_SEAL.1), "{said}");
+        server.restart_with(&settings);
+        let rest = iam::admin(&server, iam::TENANT);
+        assert!(iam::is_taken(&server, &token).await);
+        assert_eq!(current(&rest).await, name);
+        let (by_settings, kid) = self::token(&server).await;
+        assert_eq!(kid, *KID);
+        // Others are not concerned, and a later change does not report it again.
+        let other = issued(&iam::admin(&server, "other"), json!({})).await;
+        assert!(
+            published(&server)
+                .await
+                .is_superset(&BTreeSet::from([name.clone(), other]))
+        );
+        assert!(iam::is_taken(&server, &by_settings).await);
+        let logged = server.logged();
+        let mut lines = logged.lines().filter(|line| line.contains("signs nothing"));
+        let line = lines.next().expect("a line");
+        assert!(line.contains(SEAL.0) && line.contains(&name), "{line}");
+        assert!(!logged.contains(OTHER_SEAL.1), "{logged}");
+        assert_eq!(lines.next(), None);
+        server.kill();
     }
-    server.restart();
+    server.restart_with(&sealed);
     assert!(iam::is_taken(&server, &token).await);
+    assert_eq!(self::token(&server).await.1, name);
 }
 
 #[tokio::test]
@@ -445,8 +461,9 @@ async fn private_keys_that_were_stored_as_they_are_are_encrypted_once_there_is_a
     assert!(iam::is_taken(&server, &by_pair).await);
     assert_eq!(token(&server).await.1, name);
     server.kill();
-    let output = server.command(iam::SETTINGS).output().expect("runs");
-    assert_eq!(output.status.code(), Some(1), "it is encrypted");
+    server.restart_with(iam::SETTINGS);
+    assert_eq!(token(&server).await.1, *KID, "it is encrypted");
+    server.kill();
     server.restart_with(&iam::settings(&[SEAL]));
     assert!(iam::is_taken(&server, &by_pair).await);
 }

@@ -291,6 +291,74 @@ async fn a_tenant_stores_so_many_bytes_and_deletes_however_many_there_are() {
     connection.ok("EntityCreateRequest", one_more).await;
 }
 
+/// Deletes one message at once by many requests, alone and in lists, and stores as much as fits.
+async fn deleted_at_once(servers: &[&Server]) {
+    let first = servers[0];
+    let here = connection_of(first, "greedy").await;
+    let model = locked_model(&here, "doc", json!({"text": "x"})).await;
+    let sender = rest_of(first, "greedy").with("content-type", "application/json");
+    let message = json!({"payload": "x".repeat(5_000)}).to_string();
+    for alone in [true, false] {
+        let sent = sender.post("/api/message/new/s", message.clone()).await;
+        let sent = sent.ok()[0]["entityIds"][0]
+            .as_str()
+            .expect("an id")
+            .to_owned();
+        let path = format!("/api/message/{sent}");
+        let list = json!([sent, sent]).to_string();
+        let deletions = servers.iter().cycle().take(16).map(|server| {
+            let (path, list) = (&path, list.clone());
+            async move {
+                let rest = rest_of(server, "greedy");
+                if alone {
+                    rest.delete(path).await
+                } else {
+                    rest.send("DELETE", "/api/message", list).await
+                }
+            }
+        });
+        let mut answers = join_all(deletions).await;
+        answers.sort_by_key(|answer| answer.status);
+        for (at, answer) in answers.iter().enumerate() {
+            if alone && at > 0 {
+                answer.refused(404, "ENTITY_NOT_FOUND");
+            } else {
+                answer.ok();
+            }
+        }
+    }
+    // It was given back once, so that the limit still holds.
+    create(&here, &model, json!({"text": "x".repeat(21_000)})).await;
+    let one_more = new_entity(&model, &json!({"text": "x"}));
+    for server in servers {
+        let connection = connection_of(server, "greedy").await;
+        let answer = connection
+            .call("EntityCreateRequest", one_more.clone())
+            .await;
+        refused_in_band(&answer, "storedBytes");
+    }
+}
+
+#[tokio::test]
+async fn the_bytes_of_a_message_are_given_back_once_however_many_delete_it() {
+    let limit = ("INTERLOCK_TENANT_STORED_BYTES", "20000");
+    deleted_at_once(&[&Server::with(&[CALLERS, limit])]).await;
+}
+
+#[tokio::test]
+async fn the_bytes_of_a_message_are_given_back_once_on_several_nodes() {
+    let database = Database::new(backend::migrate);
+    let url = database.url();
+    let settings = [
+        CALLERS,
+        ("INTERLOCK_TENANT_STORED_BYTES", "20000"),
+        ("CYODA_STORAGE_BACKEND", "postgres"),
+        ("CYODA_POSTGRES_URL", url.as_str()),
+    ];
+    let (one, other) = (Server::on_disk(&settings), Server::on_disk(&settings));
+    deleted_at_once(&[&one, &other]).await;
+}
+
 #[tokio::test]
 async fn a_limit_of_bytes_that_is_reached_at_one_process_is_reached_at_every_one() {
     let database = Database::new(backend::migrate);

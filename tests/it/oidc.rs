@@ -201,6 +201,31 @@ async fn strangers_cannot_make_us_ask_a_provider_again_and_again() {
 }
 
 #[tokio::test]
+async fn a_provider_whose_keys_were_not_known_is_not_reactivated_without_them() {
+    let provider = Provider::start().await;
+    let mut server = Server::on_disk(&takes_tokens(OPEN));
+    let registered = register(&administrator(&server), &provider, json!({})).await;
+    let path = path_of(&registered);
+    let token = provider.token(FIRST);
+    account(&server, &token).await.ok();
+    provider.has(Whim::Missing);
+    server.kill();
+    server.restart();
+    let rest = administrator(&server);
+    rest.post(&format!("{path}/invalidate"), "").await.ok();
+    provider.has(Whim::None);
+    let (without, with) = (r#"{"reactivateKeys":false}"#, r#"{"reactivateKeys":true}"#);
+    let path = format!("{path}/reactivate");
+    let said = rest.post(&path, without).await;
+    said.refused(409, "OIDC_PROVIDER_INACTIVE");
+    is_refused(&server, &token, "it is still invalidated").await;
+    provider.rotate(&[SECOND]);
+    rest.post(&path, with).await.ok();
+    account(&server, &provider.token(SECOND)).await.ok();
+    is_refused(&server, &token, "it is not published any more").await;
+}
+
+#[tokio::test]
 async fn only_good_tokens_are_taken_and_every_other_one_is_refused_alike() {
     let (server, provider) = (open(), Provider::start().await);
     let audience = json!({"expectedAudiences": ["app", "web"]});
@@ -225,6 +250,11 @@ async fn only_good_tokens_are_taken_and_every_other_one_is_refused_alike() {
         ("another key", provider.token((FIRST.0, SECOND.1))),
         ("our own key", provider.token((FIRST.0, KEY))),
         ("no signature", unsigned),
+        ("a notice", with("events", json!({"logout": {}}))),
+        (
+            "of a notice's type",
+            provider.token_of_type(FIRST, "logout+jwt"),
+        ),
     ] {
         let said = account(&server, &token).await;
         assert_eq!(said.status, 401, "{what}: {}", said.text);

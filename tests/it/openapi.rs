@@ -119,3 +119,51 @@ async fn answers_are_as_the_document_says() {
         assert!(faults.is_empty(), "{method} {path}: {faults:?}");
     }
 }
+
+#[tokio::test]
+async fn a_search_that_tests_too_many_entities_is_refused_as_the_document_says() {
+    let server = Server::with(&[("CYODA_SQLITE_SEARCH_SCAN_LIMIT", "1")]);
+    let rest = server.rest();
+    let model = "/api/model/import/JSON/SAMPLE_DATA/doc/1";
+    rest.post(model, r#"{"name":"a"}"#.to_owned()).await.ok();
+    rest.put("/api/model/doc/1/lock", String::new()).await.ok();
+    let two = r#"[{"name":"a"},{"name":"b"}]"#.to_owned();
+    rest.post("/api/entity/JSON/doc/1", two).await.ok();
+    let condition = json!({"type": "simple", "jsonPath": "$.name", "operatorType": "MATCHES_PATTERN", "value": "[ab]"});
+    let said = rest
+        .post("/api/search/doc/1", condition.to_string())
+        .await
+        .json();
+    assert_eq!(said["properties"]["errorCode"], "SCAN_BUDGET_EXHAUSTED");
+    let document = rest.get("/openapi.json").await.ok();
+    let answers = &document["paths"]["/search/{entityName}/{modelVersion}"]["post"]["responses"];
+    let mut schema = answers["400"]["content"]["application/problem+json"]["schema"].clone();
+    schema["components"] = document["components"].clone();
+    let validator = jsonschema::validator_for(&schema).expect("a schema");
+    assert!(validator.is_valid(&said), "{said}");
+}
+
+#[tokio::test]
+async fn a_stream_is_not_held_back_and_a_run_that_has_ended_has_none() {
+    let server = Server::start();
+    let rest = server.rest();
+    let connection = server.connect().await;
+    let ends = json!({"document": {
+        "kind": "Workflow", "name": "ends", "version": "1",
+        "start": {"waitForSignal": {"type": "go", "timeoutMs": 3_600_000, "onTimeout": "flo.TimedOut"},
+            "transitions": {"success": "flo.Completed"}}}});
+    connection.ok("RunDefinitionCreateRequest", ends).await;
+    let start = json!({"definition": "ends", "input": {}}).to_string();
+    let run = rest.post("/api/runs", start).await.ok()["runId"].clone();
+    let run = run.as_str().expect("an id");
+    let cancel = format!("/api/runs/{run}/cancel");
+    rest.post(&cancel, "{}".to_owned()).await.ok();
+    let stream = format!("/api/runs/{run}/history/stream?fromSequence=0");
+    let whole = rest.get(&stream).await;
+    assert_eq!(whole.headers["x-accel-buffering"], "no");
+    assert_eq!(whole.headers["cache-control"], "no-cache, no-transform");
+    let last = whole.text.lines().rev();
+    let last = last.filter_map(|line| line.strip_prefix("id: ")).next();
+    let rest = rest.with("last-event-id", last.expect("an id"));
+    assert_eq!(rest.get(&stream).await.status, 204);
+}

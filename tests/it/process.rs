@@ -106,7 +106,7 @@ fn a_bad_setting_ends_the_start_with_its_name() {
         ("CYODA_CORS_ALLOWED_ORIGINS", "https://a.example/path"),
         ("INTERLOCK_CORS_ALLOWED_ORIGINS", "null"),
         ("CYODA_METRICS_REQUIRE_AUTH", "true"),
-        ("CYODA_JWT_SIGNING_KEY_FILE", "/no/such/key.pem"),
+        ("CYODA_JWT_SIGNING_KEY_FILE", "/etc/no/such/key.pem"),
         ("CYODA_CONTEXT_PATH", "/{*x}"),
         ("INTERLOCK_ROUTES_PREFIX", "/{x}/a b"),
         ("CYODA_SQLITE_PATH", "/proc"),

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use interlock::event::{Event, EventType};
 use serde_json::{Value, json};
 
 use crate::support::{
@@ -292,6 +293,35 @@ async fn a_member_that_is_stopping_is_called_once_and_its_successor_is_waited_fo
     });
     assert_eq!(answer["success"], true, "{answer}");
     assert!(calls.try_recv().is_err(), "it was called again");
+}
+
+#[tokio::test]
+async fn an_answer_that_is_not_json_or_of_the_wrong_type_fails_its_call_at_once() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let member = Member::join(&server, &[]).await;
+    let model = processed_model(&connection, json!([sync_processor("p", json!({}))])).await;
+    for (kind, rest, reason) in [
+        (
+            EventType::EntityProcessorCalculationResponse,
+            ",\"payload\":{\"data\":{\"n\":NaN}}}",
+            "could not be read",
+        ),
+        (
+            EventType::TaskCalculationResponse,
+            "}",
+            "was answered with a TaskCalculationResponse",
+        ),
+    ] {
+        let new = new_entity(&model, &json!({"n": 1}));
+        let (answer, ()) = tokio::join!(connection.call("EntityCreateRequest", new), async {
+            let call = member.next().await;
+            let id = call.payload["requestId"].as_str().expect("an id");
+            let text = format!("{{\"requestId\":\"{id}\"{rest}");
+            member.connection.send(Event::ours(kind, text)).await;
+        });
+        assert!(answer.to_string().contains(reason), "{answer}");
+    }
 }
 
 #[tokio::test]

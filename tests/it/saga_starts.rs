@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::support::{
     PATIENCE, Rest, Server, between_looks,
     outside::{Behaviour, Outside},
-    wait::found,
+    wait::{found, until},
 };
 
 const SAGAS: &str = r#"connector "api" { type = "rest" }
@@ -55,7 +55,10 @@ saga "slow" {
 "#;
 
 async fn applied() -> (Server, Outside) {
-    let server = Server::start();
+    applied_to(Server::start()).await
+}
+
+async fn applied_to(server: Server) -> (Server, Outside) {
     let outside = Outside::start().await;
     for line in ["one", "two", "three", "undo-one", "undo-two"] {
         let answer = Behaviour::Json(200, json!({"done": line}));
@@ -134,6 +137,58 @@ async fn a_step_of_which_nobody_knows_whether_it_was_done_is_not_called_undone()
             .await
             .starts_with("it is not known whether the step was done")
     );
+}
+
+/// The server is still at work when the call that was abandoned is repeated.
+#[tokio::test]
+async fn a_step_whose_repeat_comes_while_the_first_call_is_done_is_undone() {
+    let (server, outside) = applied().await;
+    outside.next("POST /two", Behaviour::Close);
+    outside.next("POST /two", Behaviour::Empty(409));
+    let line = [
+        "saga",
+        "start",
+        "quick",
+        r#"{"who":"me"}"#,
+        "--run-id",
+        "slow",
+    ];
+    let (code, out, _) = interlock(&server, &line).await;
+    assert_eq!(code, Some(1), "{out}");
+    let connection = server.connect().await;
+    let undone = found("the repetition is answered and undone", async || {
+        let run = connection.ok("RunGetRequest", json!({"runId": "slow"}));
+        let run = run.await["run"].take();
+        (run["compensated"] == true).then_some(run)
+    });
+    assert_eq!(undone.await["compensationErrors"], Value::Null);
+    assert_eq!(outside.seen_at("POST /two").len(), 3);
+    assert_eq!(outside.seen_at("POST /undo-two").len(), 1);
+}
+
+/// The server is still at work on the call that was out when the service was killed.
+#[tokio::test]
+async fn a_call_that_was_out_at_a_crash_is_repeated_until_the_server_has_done_it() {
+    let (mut server, outside) = applied_to(Server::on_disk(&[])).await;
+    outside.next("POST /two", Behaviour::Hang);
+    outside.next("POST /two", Behaviour::Empty(409));
+    let connection = server.connect().await;
+    let start = json!({"definition": "quick", "input": {"who": "me"}, "runId": "out", "waitMs": 0});
+    connection.ok("RunStartRequest", start).await;
+    until("the call is out", async || {
+        outside.seen_at("POST /two").len() == 1
+    })
+    .await;
+    server.kill();
+    server.restart();
+    let connection = server.connect().await;
+    found("the saga is completed", async || {
+        let run = connection.ok("RunGetRequest", json!({"runId": "out"}));
+        (run.await["run"]["status"] == "completed").then_some(())
+    })
+    .await;
+    assert_eq!(outside.seen_at("POST /two").len(), 3);
+    assert!(outside.seen_at("POST /undo-two").is_empty());
 }
 
 #[tokio::test]

@@ -1,6 +1,8 @@
 //! Work that several processes over one database share out, and take over from each other.
 
+mod defaults;
 mod elsewhere;
+mod handover;
 mod runs;
 mod starts;
 

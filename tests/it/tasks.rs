@@ -280,6 +280,37 @@ async fn a_failure_that_may_pass_is_delivered_again() {
 }
 
 #[tokio::test]
+async fn a_task_that_reaches_a_member_that_is_stopping_goes_to_another_and_uses_up_no_retry() {
+    let stopping = json!({"success": false,
+        "error": {"code": "MEMBER_STOPPING", "message": "stopping", "retryable": true}});
+    for (dispatch, request, response) in [
+        (
+            "task",
+            EventType::TaskCalculationRequest,
+            "TaskCalculationResponse",
+        ),
+        (
+            "processor",
+            EventType::EntityProcessorCalculationRequest,
+            "EntityProcessorCalculationResponse",
+        ),
+    ] {
+        let server = Server::start();
+        let action = json!({"maxRetries": 0, "dispatch": dispatch});
+        let connection = stage(&server, action).await;
+        let leaving = Doer::join(&server).await;
+        let run = start(&connection).await;
+        let task = payload_of(&leaving.next(request).await);
+        leaving.answer_as(response, &task, stopping.clone()).await;
+        let other = Doer::join(&server).await;
+        let again = payload_of(&other.next(request).await);
+        other.answer_as(response, &again, json!({})).await;
+        let run = finished(&connection, &run).await;
+        assert_eq!(run["status"], "completed", "{dispatch}: {run}");
+    }
+}
+
+#[tokio::test]
 async fn a_task_without_a_taker_fails_after_its_wait() {
     let server = Server::start();
     let connection = stage(&server, json!({"waitMs": 100})).await;

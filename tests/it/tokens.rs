@@ -547,6 +547,22 @@ fn what_cannot_be_is_reported_at_start_with_what_to_do() {
             ][..],
             "choose their identity",
         ),
+        (
+            &[("CYODA_IAM_MODE", ""), ("CYODA_JWT_SIGNING_KEY", KEY)][..],
+            "CYODA_IAM_MODE is empty",
+        ),
+        (
+            &[
+                ("CYODA_IAM_MODE", ""),
+                ("CYODA_BOOTSTRAP_CLIENT_ID", "first"),
+                ("CYODA_BOOTSTRAP_CLIENT_SECRET", "s3cret"),
+            ][..],
+            "CYODA_IAM_MODE is empty",
+        ),
+        (
+            &[("CYODA_BOOTSTRAP_ROLES", "ROLE_ADMIN ROLE_M2M")][..],
+            "separate roles by commas",
+        ),
     ] {
         let output = command(folder.path(), settings).output().expect("runs");
         let said = String::from_utf8_lossy(&output.stderr).into_owned()

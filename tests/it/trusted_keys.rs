@@ -159,6 +159,7 @@ async fn a_client_acts_for_who_a_trusted_key_has_named() {
         claims,
         json!({"sub": "alice", "iss": "cyoda", "caas_user_id": "alice", "caas_org_id": iam::TENANT,
             "user_roles": ["ROLE_READER"], "caas_tier": "unlimited", "act": {"sub": iam::FIRST.0}, "subject_key": NAME,
+            "subject_key_registered": claims["subject_key_registered"],
             "exp": brought["exp"], "iat": claims["iat"], "jti": claims["jti"]})
     );
     assert!(iam::is_taken(&server, &token).await);
@@ -429,6 +430,35 @@ async fn a_key_is_trusted_for_as_long_as_the_tenant_says() {
     let gone = rest.delete(&format!("{PATH}/{NAME}")).await;
     gone.refused(404, "TRUSTED_KEY_NOT_FOUND");
     assert!(!iam::is_taken(&server, &before).await);
+}
+
+#[tokio::test]
+async fn what_is_exchanged_lives_no_longer_than_the_key() {
+    let server = server();
+    let soon = chrono::DateTime::from_timestamp(seconds(100), 0).expect("a time");
+    let more = json!({"validTo": soon.to_rfc3339()});
+    register(&iam::admin(&server, iam::TENANT), NAME, more)
+        .await
+        .ok();
+    let granted = exchange(&server, &theirs(&subject(iam::TENANT))).await.ok();
+    let life = granted["expires_in"].as_i64().expect("a number");
+    assert!((1..=100).contains(&life), "{granted}");
+    let (claims, _) = iam::claims(&iam::text(&granted["access_token"]));
+    let ends = claims["exp"].as_i64().expect("a number");
+    assert!(ends <= soon.timestamp(), "{claims}");
+}
+
+#[tokio::test]
+async fn what_was_exchanged_goes_with_the_key_even_if_another_takes_its_place_at_once() {
+    let server = server();
+    let rest = iam::admin(&server, iam::TENANT);
+    // Likely within one second.
+    for _ in 0..3 {
+        registered(&rest, NAME).await;
+        let token = exchanged(&server, &theirs(&subject(iam::TENANT))).await;
+        registered(&rest, NAME).await;
+        assert!(!iam::is_taken(&server, &token).await);
+    }
 }
 
 #[tokio::test]

@@ -112,7 +112,7 @@ const (
 	CodeOIDCInvalidTenant Code = "OIDC_INVALID_TENANT"
 	// CodeOIDCProviderDuplicate means: the tenant already has a provider with this `wellKnownConfigUri`; `properties.id` names it.
 	CodeOIDCProviderDuplicate Code = "OIDC_PROVIDER_DUPLICATE"
-	// CodeOIDCProviderInactive means: the provider is invalidated; reactivate it before changing it.
+	// CodeOIDCProviderInactive means: the provider is invalidated; reactivate it before changing it, and with its keys if those that it had are not known.
 	CodeOIDCProviderInactive Code = "OIDC_PROVIDER_INACTIVE"
 	// CodeOIDCProviderNotFound means: the provider does not exist or belongs to another tenant.
 	CodeOIDCProviderNotFound Code = "OIDC_PROVIDER_NOT_FOUND"
@@ -257,7 +257,7 @@ var codes = map[Code]codeInfo{
 	CodeNoComputeMemberForTag:            {meaning: "no member with all required tags is connected; start one, then retry", status: 503, retryable: true},
 	CodeOIDCInvalidTenant:                {meaning: "identity providers require a tenant whose id is a UUID", status: 400, retryable: false},
 	CodeOIDCProviderDuplicate:            {meaning: "the tenant already has a provider with this `wellKnownConfigUri`; `properties.id` names it", status: 409, retryable: false},
-	CodeOIDCProviderInactive:             {meaning: "the provider is invalidated; reactivate it before changing it", status: 409, retryable: false},
+	CodeOIDCProviderInactive:             {meaning: "the provider is invalidated; reactivate it before changing it, and with its keys if those that it had are not known", status: 409, retryable: false},
 	CodeOIDCProviderNotFound:             {meaning: "the provider does not exist or belongs to another tenant", status: 404, retryable: false},
 	CodeOIDCSsrfBlocked:                  {meaning: "the provider's address is not on the public internet; `CYODA_OIDC_ALLOW_PRIVATE_NETWORKS` permits it", status: 400, retryable: false},
 	CodeOutcomeUnknown:                   {meaning: "the commit may or may not have happened; read before you repeat the request", status: 503, retryable: false},

@@ -1993,7 +1993,7 @@ type Processor struct {
 	// `SYNC`, `ASYNC_SAME_TX`, `ASYNC_NEW_TX` or `COMMIT_BEFORE_DISPATCH`.
 	ExecutionMode string `json:"executionMode,omitempty"`
 	// The name that members register.
-	Name string `json:"name,omitempty"`
+	Name string `json:"name"`
 	// Whether the member may write in a new transaction (`COMMIT_BEFORE_DISPATCH` only).
 	StartNewTxOnDispatch *bool `json:"startNewTxOnDispatch,omitempty"`
 	// `EXTERNAL` calls a member, `scheduled` takes a transition later, `run` starts a run of a
@@ -2080,11 +2080,11 @@ type Transition struct {
 	// Whether it is never taken.
 	Disabled *bool `json:"disabled,omitempty"`
 	// Whether it is taken on request only; otherwise it is automated.
-	Manual *bool `json:"manual,omitempty"`
+	Manual bool `json:"manual"`
 	// Unique in the state.
-	Name string `json:"name,omitempty"`
+	Name string `json:"name"`
 	// The target state.
-	Next string `json:"next,omitempty"`
+	Next string `json:"next"`
 	// The processors that run when it is taken, in order.
 	Processors []Processor `json:"processors,omitempty"`
 	// Takes the transition after some time.
@@ -2104,15 +2104,15 @@ type Workflow struct {
 	// A description.
 	Desc string `json:"desc,omitempty"`
 	// The state of new entities.
-	InitialState string `json:"initialState,omitempty"`
+	InitialState string `json:"initialState"`
 	// The state machine of a bundle that the workflow is made from: criteria with the name `cel`
 	// are its guards, and processors with the tag of a connector its actions, so that no member
 	// is called for them.
 	Machine *WorkflowMachine `json:"machine,omitempty"`
 	// Unique among the workflows of the model.
-	Name string `json:"name,omitempty"`
+	Name string `json:"name"`
 	// The states by name.
-	States map[string]State `json:"states,omitempty"`
+	States map[string]State `json:"states"`
 	// The schema version, like `1.1`.
 	Version string `json:"version,omitempty"`
 }

@@ -294,21 +294,22 @@ async def test_a_calculation_of_another_kind_is_refused_in_its_own_kind() -> Non
     assert error["retryable"]
 
 
-async def test_more_calls_than_a_member_keeps_are_refused_as_retryable(
+async def test_more_calls_than_run_and_wait_are_refused_as_retryable(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(interlock.member, "CALLS_MAX", 1)
+    monkeypatch.setattr(interlock.member, "WAITING_MAX", 1)
     answer = Once()
 
     async def script(server: Side) -> None:
         await server.greet()
-        await server.write("EntityProcessorCalculationRequest", CALL)
-        await server.write("EntityProcessorCalculationRequest", CALL | {"requestId": "r-2"})
+        for number in range(1 + 2 * 2 + 1):
+            call = CALL | {"requestId": f"r-{number}"}
+            await server.write("EntityProcessorCalculationRequest", call)
         answer.tell(await server.read())
         await server.read()
 
     async with scripted(script) as target:
-        member = Member(target)
+        member = Member(target, concurrency=2)
 
         @member.processor("price")
         async def price(_entity: Entity, _context: Context) -> None:
@@ -316,7 +317,8 @@ async def test_more_calls_than_a_member_keeps_are_refused_as_retryable(
 
         async with member:
             payload = events.payload(await answer.reported())
-    assert (payload["requestId"], payload["success"]) == ("r-2", False)
+    assert (payload["requestId"], payload["success"]) == ("r-5", False)
+    assert payload["error"]["message"] == "this member already has 5 calls in flight"
     assert payload["error"]["retryable"]
 
 

@@ -195,7 +195,9 @@ function resultOf(kind: Exclude<Kind, "action">, result: unknown): object {
   switch (kind) {
     case "processor":
       if (result === undefined || result === null) return {};
-      if (isObject(result)) return { payload: { type: "JSON", data: result } };
+      if (isObject(result) && !(result instanceof No)) {
+        return { payload: { type: "JSON", data: result } };
+      }
       throw new TypeError("a processor returns the whole new document or undefined");
     case "criterion":
       if (typeof result === "boolean") return { matches: result };

@@ -56,12 +56,12 @@ export {
 export { type Logger, silentLogger, stderrLogger } from "./logger.js";
 export {
   type ActionResult,
-  CALLS_MAX,
   type CriterionResult,
   Member,
   type MemberOptions,
   type ProcessorResult,
   type ScheduleResult,
+  WAITING_MAX,
 } from "./member.js";
 export { Models } from "./models.js";
 export type { RequestOptions } from "./requester.js";

@@ -32,7 +32,8 @@ export interface MemberOptions extends ConnectionOptions {
   labels?: Readonly<Record<string, string>>;
   /**
    * How many calculations run at once, and how many actions besides; further ones wait. 64 by
-   * default. One that a running one has caused in its own transaction runs besides.
+   * default. One that a running one has caused in its own transaction runs besides. When
+   * `WAITING_MAX` more than those that may run wait, further ones are rejected as retryable.
    */
   concurrency?: number;
 }
@@ -54,8 +55,11 @@ export type ActionResult = Awaitable<Output | Outcome | Pending | undefined | vo
 
 type Handler = (call: Calculation | TaskCall) => unknown;
 
-/** How many calls may run or wait; further ones are rejected as retryable. */
-export const CALLS_MAX = 1024;
+/**
+ * How many calls may wait, besides as many calculations and actions as may run at once; further
+ * ones are rejected as retryable.
+ */
+export const WAITING_MAX = 1024;
 
 const STOP_TIMEOUT_MS = 30_000;
 
@@ -91,6 +95,8 @@ export class Member implements AsyncDisposable {
   private readonly places: Places;
   // An action may cause calculations in its transaction, so it must not take their places.
   private readonly taskPlaces: Places;
+  /** How many of both may run or wait. */
+  private readonly workMax: number;
   private readonly stopping = new AbortController();
   private stopped: Promise<void> | undefined;
   private staying: Promise<void> | undefined;
@@ -107,6 +113,7 @@ export class Member implements AsyncDisposable {
     atLeastOne("concurrency", concurrency);
     this.places = new Places(concurrency);
     this.taskPlaces = new Places(concurrency);
+    this.workMax = WAITING_MAX + 2 * concurrency;
     this.connection = new Connection(target, options, {
       greet: (stream) => this.join(stream),
       receive: (stream, event) => this.receive(stream, event),
@@ -379,8 +386,8 @@ export class Member implements AsyncDisposable {
     call: Calculation | TaskCall,
     places: Places | undefined,
   ): Promise<void> {
-    if (this.working.size >= CALLS_MAX) {
-      const text = `this member already has ${CALLS_MAX} calls in flight`;
+    if (this.working.size >= this.workMax) {
+      const text = `this member already has ${this.workMax} calls in flight`;
       stream.send(call.failed(new Retryable(text)));
       return;
     }

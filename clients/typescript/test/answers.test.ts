@@ -6,12 +6,14 @@ import {
   JsonNumber,
   type Logger,
   Member,
+  No,
   Rejected,
   silentLogger,
   stderrLogger,
+  WAITING_MAX,
 } from "interlock-client";
 import { type CloudEvent, envelop, payloadOf } from "#client/envelope.js";
-import { type Side, scripted } from "./scripted.js";
+import { deferred, type Side, scripted } from "./scripted.js";
 
 const CALL = { requestId: "r-1", entityId: "e-1", processorName: "price" };
 const TYPE = "EntityProcessorCalculationRequest";
@@ -82,6 +84,12 @@ it("a document without its contents is a failure", async () => {
   const document = { sku: "A", price: Promise.resolve(3) };
   const [answer] = await answersOf(() => document);
   const message = "TypeError: payload.data.price: Promise has no JSON form; await it";
+  assert.equal(failureOf(answer).error.message, message);
+});
+
+it("a processor that returns the result of a criterion fails", async () => {
+  const [answer] = await answersOf(() => new No("too heavy"));
+  const message = "TypeError: a processor returns the whole new document or undefined";
   assert.equal(failureOf(answer).error.message, message);
 });
 
@@ -232,4 +240,25 @@ it("a member does not wait long for a server that does not say that it knows", a
   const begun = Date.now();
   await member.stop();
   assert(Date.now() - begun < 4_000);
+});
+
+it("more calls than run and wait are rejected as retryable", async () => {
+  const most = WAITING_MAX + 2 * 2;
+  const rejected = deferred<Failure>();
+  await using server = await scripted(async (side) => {
+    await side.greet();
+    for (let i = 0; i <= most; i += 1) side.write(TYPE, { ...CALL, requestId: `r-${i}` });
+    rejected.resolve(failureOf(await side.read()));
+    await side.read();
+  });
+  const member = new Member(server.target, { logger: silentLogger, concurrency: 2 });
+  const gate = deferred<undefined>();
+  member.detachedProcessor("price", () => gate.promise);
+  await member.start();
+  const failure = await rejected.promise;
+  gate.resolve(undefined);
+  await member.stop();
+  assert.equal(failure.requestId, `r-${most}`);
+  assert.equal(failure.error.message, `this member already has ${most} calls in flight`);
+  assert.equal(failure.error.retryable, true);
 });

@@ -71,12 +71,30 @@ pub(super) enum Speaks {
     Http2,
 }
 
-/// Serves every connection of a listener until `stop`, then until the open requests have ended.
+/// Marks the requests of a connection that was accepted after the server had begun to stop.
+#[derive(Debug, Clone, Copy)]
+struct Late;
+
+/// Whether a request is on a connection that was accepted after the server had begun to stop.
+pub(super) fn is_late<B>(request: &Request<B>) -> bool {
+    request.extensions().get::<Late>().is_some()
+}
+
+/// Until when connections are accepted.
+#[derive(Debug, Clone)]
+pub(super) struct Stop {
+    /// From now on those that are open finish, and requests of others are late.
+    pub(super) begins: CancellationToken,
+    /// No more are accepted.
+    pub(super) closes: CancellationToken,
+}
+
+/// Serves every connection of a listener until it closes, then until the open requests have ended.
 pub(super) async fn serve<S, F, B>(
     mut incoming: Incoming,
     speaks: Speaks,
     times: Times,
-    stop: CancellationToken,
+    stop: Stop,
     service: S,
 ) where
     S: Fn(Request<hyper::body::Incoming>, IpAddr, &mut Open) -> F + Clone + Send + Sync + 'static,
@@ -85,11 +103,25 @@ pub(super) async fn serve<S, F, B>(
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>> + Send,
 {
     let open = TaskTracker::new();
-    while let Some((socket, place)) = stop.run_until_cancelled(incoming.next()).await {
+    let mut stops = false;
+    loop {
+        let (socket, place) = tokio::select! {
+            biased;
+            () = stop.closes.cancelled() => break,
+            () = stop.begins.cancelled(), if !stops => {
+                stops = true;
+                incoming.finish();
+                continue;
+            }
+            next = incoming.next() => next,
+        };
         let (activity, address) = (place.activity(), place.address());
         let socket = TokioIo::new(Tracked::new(socket, activity.clone(), times.write));
         let service = service.clone();
-        let service = service_fn(move |request| {
+        let service = service_fn(move |mut request: Request<_>| {
+            if stops {
+                request.extensions_mut().insert(Late);
+            }
             let mut request_open = activity.begin();
             let answered = service(request, address, &mut request_open);
             async move {

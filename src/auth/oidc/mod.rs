@@ -32,7 +32,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Caller, Revocation, federated,
-    token::{SKEW_SECONDS, is_issued},
+    token::{SKEW_SECONDS, is_issued, is_notice},
 };
 use crate::clock::Timestamp;
 use crate::entity::{Actor, ActorKind};
@@ -177,14 +177,13 @@ impl Federation {
         self.0.fetcher.rules()
     }
 
-    /// The ids of the last known keys of a provider.
-    pub fn keys_of(&self, id: ProviderId) -> Vec<Box<str>> {
+    /// The ids of the last known keys of a provider; none if it has not answered.
+    pub fn keys_of(&self, id: ProviderId) -> Option<Vec<Box<str>>> {
         let all = self.all();
-        let Some(held) = all.iter().find(|held| held.provider.id == id) else {
-            return Vec::new();
-        };
+        let held = all.iter().find(|held| held.provider.id == id)?;
         let seen = held.seen.borrow();
-        seen.keys.iter().map(|seen| seen.key.name.clone()).collect()
+        let names = seen.keys.iter().map(|seen| seen.key.name.clone());
+        seen.at.map(|_| names.collect())
     }
 
     /// The providers of other tenants that could vouch for the same tokens. Of two, the one that
@@ -302,7 +301,9 @@ impl Federation {
         let said = jsonwebtoken::dangerous::insecure_decode::<Map<String, Value>>(token).ok()?;
         let (header, claims) = (said.header, said.claims);
         let name = header.kid.filter(|name| !name.is_empty())?;
-        if header.alg != Algorithm::RS256 || header.crit.is_some() {
+        // Only tokens that report something have `events`, whatever their type.
+        let is_notice = is_notice(header.typ.as_deref()) || claims.contains_key("events");
+        if header.alg != Algorithm::RS256 || header.crit.is_some() || is_notice {
             return None;
         }
         let (issued, ends) = good_from_until(&claims, now)?;

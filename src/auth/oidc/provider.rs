@@ -32,6 +32,8 @@ pub struct Provider {
     pub is_active: bool,
     /// The ids of rejected keys, even if it publishes them.
     pub refused: Vec<Box<str>>,
+    /// Whether its keys were not known when it was invalidated.
+    pub had_unknown_keys: bool,
 }
 
 impl Provider {
@@ -53,6 +55,7 @@ impl Provider {
             created: self.created.micros(),
             active: self.is_active,
             refused: self.refused.clone(),
+            refused_unknown: self.had_unknown_keys,
         })
     }
 
@@ -72,6 +75,7 @@ impl Provider {
             created: Timestamp::from_micros(record.created),
             is_active: record.active,
             refused: record.refused,
+            had_unknown_keys: record.refused_unknown,
         })
     }
 }
@@ -88,7 +92,7 @@ pub(super) struct Held {
 pub(super) struct Seen {
     pub(super) issuer: Option<Box<str>>,
     pub(super) keys: Vec<SeenKey>,
-    /// When it last answered.
+    /// When it last answered; none if its keys are not known.
     pub(super) at: Option<Instant>,
     /// When it was last contacted, whatever the result.
     pub(super) asked: Option<Instant>,
@@ -173,6 +177,7 @@ impl Held {
             for old in seen.keys.drain(..) {
                 old.revocation.revoke();
             }
+            seen.at = None;
         });
     }
 
@@ -281,6 +286,7 @@ mod tests {
             created: Timestamp::from_micros(0),
             is_active: true,
             refused: Vec::new(),
+            had_unknown_keys: false,
         };
         let held = Held::after(None, Arc::new(provider));
         held.seen
@@ -382,6 +388,7 @@ mod tests {
             roles_claim: Some("groups".into()),
             is_active: false,
             refused: vec!["k".into()],
+            had_unknown_keys: true,
             ..Provider::clone(&held(&["i"], &["a", "b"], None).provider)
         };
         let id = provider.id.to_string();

@@ -28,6 +28,7 @@ fn provider(tenant: &str) -> Provider {
         created: Timestamp::from_micros(0),
         is_active: true,
         refused: Vec::new(),
+        had_unknown_keys: false,
     }
 }
 
@@ -404,7 +405,7 @@ fn what_was_vouched_for_goes_with_the_key_and_with_the_provider() {
     assert!(!who().expect("keys are kept").caller.roles.contain("ROLE_A"));
     // No longer active, and active again without the key it had.
     let third = revocation();
-    let names = federation.keys_of(provider.id);
+    let names = federation.keys_of(provider.id).expect("it has answered");
     federation.put(Provider {
         is_active: false,
         ..provider.clone()

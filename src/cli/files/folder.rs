@@ -135,6 +135,13 @@ impl Folder {
         })
     }
 
+    /// Whether a file of the folder is what a pull makes of this content.
+    pub(super) fn has(&self, path: &str, content: &str) -> Result<bool, Error> {
+        let place = self.place(path)?;
+        let bytes = fs::read(&place).map_err(unusable(&place))?;
+        Ok(bytes.strip_suffix(b"\n") == Some(content.as_bytes()))
+    }
+
     /// Writes a file that was pulled.
     pub(super) fn write(
         &mut self,

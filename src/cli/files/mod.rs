@@ -122,17 +122,24 @@ async fn list(service: Service<'_>, prefix: &str) -> Result<(), Error> {
 
 async fn pull(service: Service<'_>, dir: PathBuf) -> Result<(), Error> {
     let mut folder = Folder::make(dir, service.namespace())?;
+    let pulled = pull_all(&service, &mut folder).await;
+    // What was pulled is remembered even if the rest could not be.
+    folder.save()?;
+    let (copied, refused) = pulled?;
+    finish(&format!("{copied} pulled"), refused)
+}
+
+async fn pull_all(service: &Service<'_>, folder: &mut Folder) -> Result<(usize, usize), Error> {
     let mut there = Vec::new();
     let (mut copied, mut refused) = (0_usize, 0_usize);
-    for item in files(&service, "/").await? {
+    for item in files(service, "/").await? {
         let listed: Listed = client::read(item.get())?;
         let path = listed.path;
         there.push(path.clone());
         let why = match folder.local(&path) {
             _ if folder::is_reserved(&path) => Some("is reserved for the notes of this command"),
             Ok(Local::Same) if folder.version(&path) == Some(&listed.version) => continue,
-            Ok(Local::Same | Local::Gone) => None,
-            Ok(Local::Edited) => Some(EDITED),
+            Ok(Local::Same | Local::Gone | Local::Edited) => None,
             Err(error) if error.is_of_kinds() => {
                 Some("needs a folder where there is a file; rename one of them")
             }
@@ -151,13 +158,14 @@ async fn pull(service: Service<'_>, dir: PathBuf) -> Result<(), Error> {
             Err(error) => return Err(error),
         };
         let shown: Shown<'_> = client::read(&answer)?;
-        // It may have been saved meanwhile.
-        if folder.local(&path)? == Local::Edited {
+        // It may have been saved meanwhile. What an interrupted pull has written is no edit.
+        let content = shown.content.get();
+        if folder.local(&path)? == Local::Edited && !folder.has(&path, content)? {
             eprintln!("refused: {path} {EDITED}");
             refused += 1;
             continue;
         }
-        folder.write(&path, shown.content.get(), shown.version)?;
+        folder.write(&path, content, shown.version)?;
         show!("pulled {path}");
         copied += 1;
     }
@@ -170,8 +178,7 @@ async fn pull(service: Service<'_>, dir: PathBuf) -> Result<(), Error> {
             show!("removed {path}");
         }
     }
-    folder.save()?;
-    finish("pulled", copied, refused)
+    Ok((copied, refused))
 }
 
 async fn push(service: Service<'_>, dir: PathBuf, delete: bool) -> Result<(), Error> {
@@ -179,16 +186,33 @@ async fn push(service: Service<'_>, dir: PathBuf, delete: bool) -> Result<(), Er
     let pushed = push_all(&service, &mut folder, delete).await;
     // What was pushed is remembered even if the rest could not be.
     folder.save()?;
-    let (copied, refused) = pushed?;
-    finish("pushed", copied, refused)
+    let Pushed {
+        copied,
+        deleted,
+        refused,
+    } = pushed?;
+    let deleted = if deleted > 0 {
+        format!(", {deleted} deleted")
+    } else {
+        String::new()
+    };
+    finish(&format!("{copied} pushed{deleted}"), refused)
+}
+
+/// How many files were pushed, deleted on the server, and refused.
+#[derive(Default)]
+struct Pushed {
+    copied: usize,
+    deleted: usize,
+    refused: usize,
 }
 
 async fn push_all(
     service: &Service<'_>,
     folder: &mut Folder,
     delete: bool,
-) -> Result<(usize, usize), Error> {
-    let (mut copied, mut refused) = (0, 0);
+) -> Result<Pushed, Error> {
+    let mut pushed = Pushed::default();
     for path in folder.edited()? {
         let content = folder.content(&path)?;
         let base = folder.version(&path).cloned().unwrap_or_default();
@@ -202,11 +226,11 @@ async fn push_all(
                 let written: Written = client::read(&answer)?;
                 folder.note(&path, written.version, content);
                 show!("pushed {path}");
-                copied += 1;
+                pushed.copied += 1;
             }
             Err(Error::Refused(refusal)) => {
                 eprintln!("refused: {path}: {refusal}");
-                refused += 1;
+                pushed.refused += 1;
             }
             Err(error) => return Err(error),
         }
@@ -223,23 +247,23 @@ async fn push_all(
         match service.ask("FileDelete", request).await {
             Err(Error::Refused(refusal)) if !refusal.is("FILE_NOT_FOUND") => {
                 eprintln!("refused: {path}: {refusal}");
-                refused += 1;
+                pushed.refused += 1;
             }
             Err(Error::Refused(_)) | Ok(_) => {
                 folder.forget(&path);
                 show!("deleted {path}");
-                copied += 1;
+                pushed.deleted += 1;
             }
             Err(error) => return Err(error),
         }
     }
-    Ok((copied, refused))
+    Ok(pushed)
 }
 
-fn finish(done: &str, copied: usize, refused: usize) -> Result<(), Error> {
+fn finish(done: &str, refused: usize) -> Result<(), Error> {
     if refused > 0 {
         return Err(FolderError::Refused(refused).into());
     }
-    show!("{copied} {done}");
+    show!("{done}");
     Ok(())
 }

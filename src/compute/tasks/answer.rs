@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use serde_json::{json, value::RawValue};
 
+use crate::compute::MEMBER_STOPPING;
 use crate::entity::{DEPTH_MAX, is_too_deep, is_unicode};
 use crate::program::Answer;
 
@@ -96,6 +97,11 @@ impl Answered<'_> {
     /// Whether the task is to be delivered again.
     pub(super) const fn asks_again(&self) -> bool {
         self.failed && self.retryable
+    }
+
+    /// Whether the member has not begun the task, because it is about to leave.
+    pub(super) fn is_declined(&self) -> bool {
+        self.failed && self.code == Some(MEMBER_STOPPING)
     }
 
     /// What it means for a task whose output may have so many bytes.

@@ -114,6 +114,25 @@ impl Pool {
         self.refill(desk, out.worker);
     }
 
+    /// A member that is about to leave has not begun a task. It gets no more of them, and the
+    /// delivery uses up no retry.
+    pub(super) fn declined(&mut self, desk: &mut Desk, id: &Arc<str>) {
+        let Some(out) = self.take_back(id) else {
+            return;
+        };
+        if let Some(worker) = self.workers.get_mut(out.worker) {
+            worker.draining = true;
+        }
+        self.discard(desk, id);
+        if let Some(held) = self.tasks.get_mut(id) {
+            held.conflicts += 1;
+            held.declined += 1;
+        }
+        self.keep(desk, id, None);
+        self.place(desk, id);
+        self.refill(desk, out.worker);
+    }
+
     /// What an answer leads to.
     fn conclude(&mut self, desk: &mut Desk, id: &Arc<str>, verdict: Verdict) {
         if verdict.is_retryable() {
@@ -377,7 +396,7 @@ impl Pool {
             (None, None) => self.place(desk, id),
             (Some(Reported::Conflict), _) => {
                 held.conflicts += 1;
-                let gives_up = held.conflicts - held.lost > CONFLICTS_MAX;
+                let gives_up = held.conflicts - held.lost - held.declined > CONFLICTS_MAX;
                 self.take_back(id);
                 if gives_up {
                     let message = "the writes of the task conflicted with others too often";

@@ -38,11 +38,13 @@ pub(super) struct Held {
     pub(super) number: u64,
     /// How many deliveries were made.
     pub(super) attempt: u32,
-    /// How many of them do not count as retries: they ended in a conflict, or their writes were
-    /// lost.
+    /// How many of them do not count as retries: they ended in a conflict, their writes were lost,
+    /// or their member had not begun.
     pub(super) conflicts: u32,
     /// Of how many of those the writes were lost.
     pub(super) lost: u32,
+    /// How many of those a member that was about to leave had not begun.
+    pub(super) declined: u32,
     /// How long it has waited for a taker, and since when it does so now.
     pub(super) waited: Duration,
     pub(super) waits_since: Option<Instant>,
@@ -176,6 +178,7 @@ impl Held {
             attempt: used.attempt,
             conflicts: used.conflicts,
             lost: used.lost,
+            declined: used.declined,
             waited: used.waited(),
             waits_since: None,
             was_lost: false,

@@ -103,6 +103,10 @@ impl TaskMembership {
                 let Some(spec) = pool.spec(&task) else {
                     return false;
                 };
+                if form.is_declined() {
+                    pool.declined(desk, &task);
+                    return true;
+                }
                 let verdict = form.verdict(spec.dispatch, spec.output_max);
                 pool.answered(desk, &task, verdict);
                 return true;
@@ -141,6 +145,14 @@ impl Drop for TaskMembership {
 }
 
 impl Form<'_> {
+    /// Whether the member has not begun the task, because it is about to leave.
+    fn is_declined(&self) -> bool {
+        match self {
+            Self::Task(answered) | Self::Processor(answered) => answered.is_declined(),
+            Self::Unreadable(_) => false,
+        }
+    }
+
     /// What it means for a task that was sent in that form.
     fn verdict(&self, sent: Dispatch, output_max: usize) -> Verdict {
         match (self, sent) {

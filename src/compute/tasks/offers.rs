@@ -25,8 +25,12 @@ pub struct Offered {
     tags: Box<str>,
     labels: Labels,
     is_member: bool,
-    /// How many tasks they take at once.
+    /// How many tasks they take now.
     most: usize,
+    /// Grows with each time that they can take more after tasks were handed over to them, so that
+    /// what has been used is told from what is offered again. Older releases compare the whole text.
+    #[serde(default)]
+    turn: u64,
 }
 
 impl Offered {
@@ -38,7 +42,26 @@ impl Offered {
             labels: worker.labels.clone(),
             is_member: worker.is_member(),
             most,
+            turn: 0,
         }
+    }
+
+    /// The same, offered again.
+    #[must_use]
+    pub fn at_turn(self, turn: u64) -> Self {
+        Self { turn, ..self }
+    }
+
+    /// Whether two lists are of the same takers, however many tasks those take now.
+    pub fn are_alike(some: &[Self], others: &[Self]) -> bool {
+        let is_alike = |(one, other): (&Self, &Self)| {
+            one.namespace == other.namespace
+                && one.actions == other.actions
+                && one.tags == other.tags
+                && one.labels == other.labels
+                && one.is_member == other.is_member
+        };
+        some.len() == others.len() && some.iter().zip(others).all(is_alike)
     }
 }
 
@@ -104,23 +127,79 @@ impl Pool {
     fn offers(&self) -> Vec<Offered> {
         let mut offers = Vec::new();
         for worker in self.workers.values().filter(|worker| worker.has_room()) {
-            let most = (worker.max as usize).saturating_sub(worker.running().len());
+            let mut room = (worker.max as usize).saturating_sub(worker.running().len());
             let mut add = |actions: &Actions, most: usize| {
                 if self.first_waiting(&worker.offer_of(actions)).is_none() {
                     offers.push(Offered::of(worker, actions, most));
                 }
             };
             match &worker.channel {
-                // The number does not follow each task: then the offer would change with each.
-                Channel::Stream(_) => add(&worker.actions, worker.max as usize),
+                Channel::Stream(_) => add(&worker.actions, room),
                 Channel::Pull(parked) => {
-                    for request in parked.iter().take(most) {
-                        add(&request.actions, 1);
+                    for request in parked {
+                        let most = request.most.min(room);
+                        room -= most;
+                        if most > 0 {
+                            add(&request.actions, most);
+                        }
                     }
                 }
             }
         }
         offers.sort_unstable();
         offers
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::clock::Clock;
+    use crate::compute::tasks::{Announced, Asked, Settings};
+
+    fn counts(channels: &Channels) -> Vec<usize> {
+        let offers = channels.offers().into_values().flatten();
+        offers.map(|offered| offered.most).collect()
+    }
+
+    #[test]
+    fn a_worker_offers_as_many_places_as_its_requests_ask_for_and_it_has() {
+        let settings = Settings {
+            lease: Duration::from_secs(30),
+            waiting_bytes_max: Settings::WAITING_BYTES,
+        };
+        let channels = Channels::new(Clock::System, settings);
+        let tenant: Tenant = "t".into();
+        let announced = Announced {
+            max_concurrency: Some(10),
+            ..Announced::default()
+        };
+        let registered = channels.register(&tenant, "w", announced);
+        registered.expect("registered");
+        let ask = |most| -> Asked {
+            let asked = channels.ask(&tenant, "default", "w", &["a".to_owned()], most);
+            asked.expect("registered")
+        };
+        assert_eq!(counts(&channels), [0; 0]);
+        let first = ask(3);
+        assert_eq!(counts(&channels), [3]);
+        let _second = ask(100);
+        assert_eq!(counts(&channels), [3, 7]);
+        let _third = ask(1);
+        assert_eq!(counts(&channels), [3, 7]);
+        drop(first);
+        assert_eq!(counts(&channels), [10]);
+    }
+
+    #[test]
+    fn offers_of_older_processes_are_understood() {
+        let text = r#"[{"actions":["a"],"tags":"","labels":{},"is_member":false,"most":1}]"#;
+        let older: Vec<Offered> = serde_json::from_str(text).expect("offers");
+        assert_eq!(older[0].most, 1);
+        let renewed: Vec<Offered> = older.iter().cloned().map(|one| one.at_turn(2)).collect();
+        assert_ne!(older, renewed);
+        assert!(Offered::are_alike(&older, &renewed));
     }
 }

@@ -395,6 +395,7 @@ impl Pool {
             let parked = Parked {
                 number: 0,
                 actions: actions.clone(),
+                most,
                 hand,
             };
             if let Some(Worker {

@@ -280,6 +280,7 @@ impl Channels {
                     Parked {
                         number,
                         actions,
+                        most,
                         hand,
                     },
                 );

@@ -585,6 +585,61 @@ async fn a_failure_that_may_pass_is_delivered_again_after_growing_pauses() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_task_that_its_member_has_not_begun_goes_to_another_at_once_and_uses_up_no_retry() {
+    let stopping = Answered {
+        failed: true,
+        code: Some("MEMBER_STOPPING"),
+        retryable: true,
+        ..Answered::default()
+    };
+    let forms = [
+        (TaskKind::Action, Dispatch::Task),
+        (TaskKind::Action, Dispatch::Processor),
+        (TaskKind::Connector, Dispatch::Task),
+        (TaskKind::Item, Dispatch::Task),
+    ];
+    for (kind, dispatch) in forms {
+        let bench = Bench::new();
+        let offered = || Announced {
+            tags: Tags::parse("connector:a, workflow:a"),
+            ..does(&["a"])
+        };
+        let answer = |member: &Member, call, answered| {
+            let form = match dispatch {
+                Dispatch::Task => Form::Task(answered),
+                Dispatch::Processor => Form::Processor(answered),
+            };
+            assert!(member.membership.answered(call, &form));
+        };
+        bench.channels.send(TaskSpec {
+            kind,
+            dispatch,
+            retries_max: 0,
+            ..task("1")
+        });
+        let begun = Instant::now();
+        // More than conflicts are allowed.
+        for attempt in 1..=12 {
+            let mut member = bench.member(offered());
+            let delivery = member.task().await;
+            assert_eq!(delivery.attempt, attempt);
+            answer(&member, delivery.call, stopping.clone());
+            assert!(member.has_none(), "it is about to leave");
+            bench.channels.send(task("another"));
+            assert!(member.has_none(), "it is about to leave");
+            bench.channels.give_up(&tenant(), "another", "");
+        }
+        let mut member = bench.member(offered());
+        let delivery = member.task().await;
+        assert!(begun.elapsed().is_zero());
+        answer(&member, delivery.call, Answered::default());
+        let output = bench.end().await;
+        assert_eq!(output, success(), "{kind:?} {dispatch:?}");
+        assert_eq!(bench.store.discarded.lock().len(), 12);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn answers_that_cannot_count_end_the_task() {
     let large = format!("\"{}\"", "x".repeat(100));
     let forms = [
@@ -926,6 +981,7 @@ async fn a_task_continues_with_what_it_has_used_up() {
         attempt: 3,
         conflicts: 1,
         lost: 0,
+        declined: 0,
         waited: 0,
         not_before: Some(10_000_000),
     };

@@ -28,13 +28,16 @@ const PARTS: u32 = 4;
 pub struct Used {
     /// How many deliveries were made and have failed.
     pub attempt: u32,
-    /// How many of them do not count as retries: they ended in a conflict, or their writes were
-    /// lost.
+    /// How many of them do not count as retries: they ended in a conflict, their writes were lost,
+    /// or their member had not begun.
     #[serde(skip_serializing_if = "is_zero")]
     pub conflicts: u32,
     /// Of how many of those the writes were lost.
     #[serde(skip_serializing_if = "is_zero")]
     pub lost: u32,
+    /// How many of those a member that was about to leave had not begun.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub declined: u32,
     /// How long it has waited for a taker, in milliseconds.
     #[serde(skip_serializing_if = "is_zero")]
     pub waited: u64,
@@ -76,6 +79,7 @@ impl Held {
             attempt: self.attempt,
             conflicts: self.conflicts,
             lost: self.lost,
+            declined: self.declined,
             waited: u64::try_from(self.waited.as_millis()).unwrap_or(u64::MAX),
             not_before: None,
         }

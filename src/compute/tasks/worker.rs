@@ -125,6 +125,8 @@ pub(super) struct Stream {
 pub(super) struct Parked {
     pub(super) number: u64,
     pub(super) actions: Actions,
+    /// How many it takes.
+    pub(super) most: usize,
     pub(super) hand: oneshot::Sender<Vec<Leased>>,
 }
 

@@ -1,7 +1,7 @@
 //! What people do to managers: pause, resume, and have done again what failed.
 
 use super::{
-    document::Manager,
+    document::{Item, Manager, Worker},
     status::{ManagerStatus, WorkStatus},
     tick::ItemRef,
 };
@@ -15,16 +15,58 @@ pub enum Part {
     Name(String),
 }
 
-/// Why a part is not there: the parameter that names it, and what is wrong.
+/// Why a part is not the one that is meant: the parameter that names it, and what is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownPart(pub &'static str, pub String);
 
+/// A worker or an item, as it is known: its number and its name.
+type Known<'a> = (Option<i64>, Option<&'a str>);
+
 impl Part {
-    fn is(&self, number: Option<i64>, name: Option<&str>) -> bool {
-        match self {
-            Self::Number(given) => Some(*given) == number,
+    /// The place of what this names. A text is a number only if nothing has it as its name.
+    fn place(
+        &self,
+        kind: &'static str,
+        of: &str,
+        known: &[Known<'_>],
+    ) -> Result<usize, UnknownPart> {
+        let with = |is_it: &dyn Fn(&Known<'_>) -> bool| -> Vec<usize> {
+            let places = known.iter().enumerate();
+            places
+                .filter(|(_, known)| is_it(known))
+                .map(|(place, _)| place)
+                .collect()
+        };
+        let by_number = |given: i64| with(&|(number, _)| *number == Some(given));
+        let places = match self {
+            Self::Number(given) => by_number(*given),
             Self::Name(given) => {
-                Some(&**given) == name || (number.is_some() && given.parse().ok() == number)
+                let named = with(&|(_, name)| *name == Some(given));
+                match given.parse() {
+                    Ok(number) if named.is_empty() => by_number(number),
+                    Ok(_) | Err(_) => named,
+                }
+            }
+        };
+        let text = self.text();
+        match *places {
+            [place] => Ok(place),
+            [] => Err(UnknownPart(
+                kind,
+                format!("the {of} has no {kind} `{text}`"),
+            )),
+            _ => {
+                let numbers = places.iter().map(|place| match known[*place].0 {
+                    Some(number) => number.to_string(),
+                    None => "none".to_owned(),
+                });
+                let numbers: Vec<_> = numbers.collect();
+                let message = format!(
+                    "the {of} has several {kind}s `{text}`, with the numbers {}; name one by its \
+                     number",
+                    numbers.join(", ")
+                );
+                Err(UnknownPart(kind, message))
             }
         }
     }
@@ -55,27 +97,27 @@ impl Manager {
     /// was.
     ///
     /// # Errors
-    /// There is no such worker or item.
+    /// There is no such worker or item, or there are several.
     pub fn reset(
         &mut self,
         worker: Option<&Part>,
         item: Option<&Part>,
     ) -> Result<Vec<ItemRef>, UnknownPart> {
+        let workers: Vec<Known<'_>> = self.workers.iter().map(known_worker).collect();
+        let worker = worker.map(|part| part.place("worker", "manager", &workers));
+        let worker = worker.transpose()?;
         let mut reset = Vec::new();
-        let mut found = worker.is_none();
         for (at, known) in self.workers.iter_mut().enumerate() {
-            let code = known.target.as_ref().ok();
-            let user = code.and_then(|code| code.rsplit(':').next());
-            let is_it = |part: &Part| part.is(known.order, user);
-            if worker.is_some_and(|worker| !is_it(worker)) {
+            if worker.is_some_and(|worker| worker != at) {
                 continue;
             }
-            found = true;
+            let items: Vec<Known<'_>> = (0..).zip(&known.items).map(known_item).collect();
+            let item = item.map(|part| part.place("item", "worker", &items));
+            let item = item.transpose()?;
             let before = reset.len();
             for (place, one) in known.items.iter_mut().enumerate() {
-                let number = i64::try_from(place).ok();
                 let is_wanted = match item {
-                    Some(item) => item.is(number, one.name.as_deref()),
+                    Some(item) => item == place,
                     None => one.status == WorkStatus::Error,
                 };
                 if is_wanted {
@@ -90,17 +132,18 @@ impl Manager {
                 known.status = WorkStatus::InProgress;
             }
         }
-        if let Some(worker) = worker.filter(|_| !found) {
-            let message = format!("the manager has no worker `{}`", worker.text());
-            return Err(UnknownPart("worker", message));
-        }
-        if let Some(item) = item.filter(|_| reset.is_empty()) {
-            let message = format!("the worker has no item `{}`", item.text());
-            return Err(UnknownPart("item", message));
-        }
         if !reset.is_empty() {
             self.status = ManagerStatus::InProgress;
         }
         Ok(reset)
     }
+}
+
+fn known_worker(worker: &Worker) -> Known<'_> {
+    let code = worker.target.as_ref().ok();
+    (worker.order, code.and_then(|code| code.rsplit(':').next()))
+}
+
+fn known_item((place, item): (i64, &Item)) -> Known<'_> {
+    (Some(place), item.name.as_deref())
 }

@@ -671,6 +671,37 @@ fn people_pause_resume_and_have_done_again_what_failed() {
     assert_eq!(unknown(name("three"), None), "worker");
     assert_eq!(unknown(name("one"), Some(name("z"))), "item");
 
+    let twice = r#"{"status": "done", "workers": [
+        {"order": 1, "user_code": "days", "configuration_code": "c", "status": "success", "items": [
+            {"name": "2", "status": "success"}, {"name": "1", "status": "success"},
+            {"name": "x", "status": "success"}, {"name": "x", "status": "success"}]},
+        {"order": 2, "user_code": "days", "configuration_code": "c", "status": "success", "items": []}
+    ]}"#;
+    let reset = |worker: Part, item: Part| {
+        let mut manager = Manager::read(twice).expect("a manager");
+        let places = manager.reset(Some(&worker), Some(&item));
+        places.map(|places| places.iter().map(|of| of.item).collect::<Vec<_>>())
+    };
+    assert_eq!(reset(name("1"), name("1")), Ok(vec![1]), "its name");
+    assert_eq!(reset(name("1"), Part::Number(1)), Ok(vec![1]), "its place");
+    assert_eq!(reset(name("1"), name("2")), Ok(vec![0]), "its name");
+    assert_eq!(
+        reset(name("1"), name("3")),
+        Ok(vec![3]),
+        "no item has this name"
+    );
+    for (worker, item, parameter, numbers) in [
+        (name("1"), name("x"), "item", "2, 3"),
+        (name("days"), name("2"), "worker", "1, 2"),
+    ] {
+        let UnknownPart(about, message) = reset(worker, item).expect_err("several");
+        assert_eq!(about, parameter);
+        assert!(
+            message.contains(&format!("with the numbers {numbers};")),
+            "{message}"
+        );
+    }
+
     for (before, paused, resumed) in [
         ("to-do", "paused", "to-do"),
         ("in-progress", "paused", "in-progress"),

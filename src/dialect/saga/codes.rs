@@ -53,6 +53,6 @@ pub const RULES: [Rule; 16] = [
     ),
     warning(
         "S306",
-        "a text is written as it stands, but looks like one that reads `input`, `step` or `error`",
+        "a text is written as it stands, but looks like one that reads `input`, `step` or `error`, or has single quotes that stay",
     ),
 ];

@@ -172,6 +172,16 @@ pub(super) fn flow(block: &Block, kinds: &Kinds<'_>, report: &mut Report) -> Opt
     let machine = fields.required("machine", report);
     let [entity, id, event] = ["entity", "id", "event"].map(|name| {
         let (text, place) = fields.required(name, report)?;
+        let is_literal = !["input.", "step.", "error."]
+            .iter()
+            .any(|root| text.contains(root));
+        if is_literal && text.starts_with('\'') {
+            let message = format!(
+                "{name} is written as it stands, with its single quotes, because it reads none of \
+                 input, step and error; remove them"
+            );
+            report.warning("S306", place, message);
+        }
         Some(texts(text, place, &Scope::INPUT, report))
     });
     let data = fields.take("data", report);

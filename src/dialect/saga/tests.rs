@@ -582,6 +582,12 @@ fn every_kind_of_finding_is_found_where_it_is() {
             ],
         ),
         (
+            flow(
+                "state_transition {\n machine = \"sm\"\n entity = \"'order/1'\"\n id = \"input.id\"\n event = \"'e' + input.e\"\n}",
+            ),
+            vec![format!("S306 warning {}", HERE + 12)],
+        ),
+        (
             with(
                 "saga \"s\" {\n from {\n connector = \"gate\"\n operation = \"POST /s\"\n}\nstep \"a\" { delay = \"1s\" }\n}",
             ),

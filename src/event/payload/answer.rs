@@ -148,7 +148,7 @@ pub struct ErrorMember<'a> {
     retryable: Option<bool>,
     /// What programs need to know of the failure, as documented for its code.
     #[serde(skip_serializing_if = "Properties::is_empty")]
-    #[schemars(with = "Map<String, Value>")]
+    #[schemars(with = "Map<String, Value>", default)]
     properties: Properties<'a>,
 }
 
@@ -162,6 +162,7 @@ enum ErrorClass {
 }
 
 /// Named values, as an object.
+#[derive(Default)]
 pub struct Properties<'a>(pub &'a [(&'static str, Value)]);
 
 impl Properties<'_> {

@@ -112,15 +112,28 @@ pub fn cancel(task: &str, call: CallId, reason: &str) -> String {
     })
 }
 
-/// The request that an answer names, if that much of it is readable.
-pub fn request_of(answer: &str) -> Option<CallId> {
+/// The request that an answer names, which need not be readable beyond that.
+pub fn request_of(answer: &[u8]) -> Option<CallId> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Named {
         request_id: String,
     }
-    let named: Named = decode(answer).ok()?;
-    named.request_id.parse().ok()
+    let answer = String::from_utf8_lossy(answer);
+    match decode::<Named>(&answer) {
+        Ok(named) => named.request_id.parse().ok(),
+        // It is not valid JSON, or names several.
+        Err(_) => written_id(&answer),
+    }
+}
+
+/// The first `requestId` that is written in a text.
+fn written_id(text: &str) -> Option<CallId> {
+    text.split("\"requestId\"").skip(1).find_map(|rest| {
+        let value = rest.trim_start().strip_prefix(':')?.trim_start();
+        let (id, _) = value.strip_prefix('"')?.split_once('"')?;
+        id.parse().ok()
+    })
 }
 
 /// The maximum size in bytes of all actions and labels of a member or worker, and of all tags of a
@@ -189,4 +202,34 @@ pub(super) fn check_tags(tags: &[String]) -> Result<(), Failure> {
         "the member has more than {ANNOUNCED_MAX} tags, or more than {ANNOUNCED_BYTES_MAX} bytes of them"
     );
     Err(Failure::bad_parameter("tags", message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_request_of_an_answer_is_found_whatever_else_is_wrong_with_it() {
+        let id = CallId::fresh();
+        let good = format!(r#"{{"requestId":"{id}","success":1}}"#);
+        let not_a_number = format!(r#"{{"requestId" : "{id}","output":NaN}}"#);
+        let twice = format!(r#"{{"requestId":"{id}","requestId":"{id}"}}"#);
+        let marked = format!("\u{feff}{good}");
+        let mut not_text = good.clone().into_bytes();
+        not_text.push(0xff);
+        let texts = [good, not_a_number, twice, marked].map(String::into_bytes);
+        for answer in texts.into_iter().chain([not_text]) {
+            let text = String::from_utf8_lossy(&answer).into_owned();
+            assert_eq!(request_of(&answer), Some(id), "{text}");
+        }
+        for none in [
+            "",
+            "{",
+            r#"{"requestId":7"#,
+            r#"{"requestId":"x""#,
+            r#""requestId""#,
+        ] {
+            assert_eq!(request_of(none.as_bytes()), None, "{none}");
+        }
+    }
 }

@@ -14,7 +14,7 @@ use ::cel::{
     objects::Key,
 };
 
-use super::{Variable, functions};
+use super::{Variable, functions, numbers::is_whole_arithmetic};
 use crate::expr::{
     Budget, CelError,
     budget::TooMuchWork,
@@ -22,8 +22,9 @@ use crate::expr::{
 };
 
 /// The operators and functions that are replaced.
-const REPLACED: [(&str, &str); 2] = [
+const REPLACED: [(&str, &str); 3] = [
     (operators::IN, functions::MEMBER),
+    (operators::DIVIDE, functions::DIVIDE),
     ("matches", functions::MATCHES),
 ];
 
@@ -274,16 +275,22 @@ impl Walker {
                 };
                 self.part().fixed += (VALUE + bytes) * copies;
             }
-            Expr::Call(call) => {
-                let is_small = SMALL.contains(&&*call.func_name);
+            Expr::Call(made) => {
+                let is_whole = is_whole_arithmetic(made);
+                let is_time = made.func_name == "timestamp";
+                let is_small = SMALL.contains(&&*made.func_name);
                 let copies = if is_small { 1 } else { copies + 1 };
                 for (name, own) in REPLACED {
-                    if call.func_name == name {
-                        own.clone_into(&mut call.func_name);
+                    if made.func_name == name && !is_whole {
+                        own.clone_into(&mut made.func_name);
                     }
                 }
-                for part in call.target.as_deref_mut().into_iter().chain(&mut call.args) {
+                for part in made.target.as_deref_mut().into_iter().chain(&mut made.args) {
                     self.visit(part, copies)?;
+                }
+                if is_time {
+                    let time = std::mem::take(node);
+                    *node = call(functions::UTC, vec![time]);
                 }
             }
             Expr::Comprehension(comprehension) => self.comprehension(comprehension, copies)?,
@@ -416,7 +423,7 @@ fn node(expr: Expr) -> IdedExpr {
     IdedExpr { id: 0, expr }
 }
 
-fn call(function: &str, args: Vec<IdedExpr>) -> IdedExpr {
+pub(super) fn call(function: &str, args: Vec<IdedExpr>) -> IdedExpr {
     node(Expr::Call(CallExpr {
         func_name: function.to_owned(),
         target: None,

@@ -3,6 +3,7 @@
 
 mod functions;
 mod meter;
+mod numbers;
 mod pattern;
 
 use std::{
@@ -105,18 +106,19 @@ pub(super) fn compile(text: &str) -> Result<Arc<Expression>, CelError> {
         return Ok(known);
     }
     let found = scan::scan(text)?;
-    let doubles = scan::in_doubles(text)?;
+    let (tree, in_doubles) = parsed(text)?;
     let expression = Arc::new(Expression {
-        tree: parsed(text)?,
-        in_doubles: doubles.map(|text| parsed(&text)).transpose()?,
+        tree,
+        in_doubles,
         is_deep: found.depth > SHALLOW,
     });
     COMPILED.insert(text.into(), Arc::clone(&expression));
     Ok(expression)
 }
 
-/// Parses a text, for which the library needs up to 100 KB of stack for each bracket.
-fn parsed(text: &str) -> Result<Metered, CelError> {
+/// Parses a text, for which the library needs up to 100 KB of stack for each bracket. The second
+/// tree has doubles in place of whole numbers, if there are any.
+fn parsed(text: &str) -> Result<(Metered, Option<Metered>), CelError> {
     on_large_stack(|| {
         let program = ENV.compile(text).map_err(|errors| {
             let first = errors.errors.first();
@@ -129,7 +131,9 @@ fn parsed(text: &str) -> Result<Metered, CelError> {
                 return Err(CelError::NoFunction(function.to_owned()));
             }
         }
-        Metered::new(program.expression().clone())
+        let tree = program.expression();
+        let doubles = numbers::in_doubles(tree).map(Metered::new).transpose()?;
+        Ok((Metered::new(tree.clone())?, doubles))
     })
 }
 

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::{Status, Streaming};
 use tracing::{debug, info, warn};
 
-use super::{Service, invalid, member, message_too_large, task};
+use super::{Service, invalid, member, message_too_large, stopping, task};
 use crate::auth::{self, Login, ROLE_M2M};
 use crate::compute::{
     self, Membership,
@@ -235,7 +235,9 @@ impl Session {
     /// Finishes the requests in flight; only requests that belong to them are still accepted.
     async fn drain(&mut self, inbound: &mut Streaming<Frame>) -> End {
         let requests = Arc::clone(&self.requests);
-        requests.refuse_new();
+        for refused in requests.refuse_new() {
+            requests.push(refused);
+        }
         let in_flight = self.service.services.in_flight.clone();
         in_flight.close();
         let is_member = self.membership.is_some();
@@ -268,7 +270,7 @@ impl Session {
                 },
             }
         }
-        End::Stopping(Status::unavailable("the server is stopping; connect again"))
+        End::Stopping(stopping())
     }
 
     /// Handles one message; an error ends the stream.
@@ -469,13 +471,19 @@ impl Session {
             Some(joined) => task::answer(event, &joined.tasks),
             None => Ok(false),
         };
-        match answered {
-            Ok(true) => {}
-            Ok(false) => debug!(event.id = %event.id, "an answer to a task that is not in flight"),
-            Err(failure) => {
-                warn!(%failure, "a member's answer to a task could not be read");
-                self.refuse(&event.id, &failure);
-            }
+        if let Err(failure) = &answered {
+            warn!(%failure, "a member's answer to a task could not be read");
+            self.refuse(&event.id, failure);
+        }
+        if matches!(answered, Ok(true)) {
+            return;
+        }
+        let of_call = self.membership.as_ref().is_some_and(|joined| {
+            member::mistaken(event)
+                .is_some_and(|(call, response)| joined.membership.answered(call, response))
+        });
+        if !of_call {
+            debug!(event.id = %event.id, "an answer to a task that is not in flight");
         }
     }
 

@@ -16,7 +16,7 @@ use crate::auth::Login;
 use crate::error::{Code, Failure};
 use crate::event::{Event, TOKEN_ATTRIBUTE};
 use crate::grpc::StreamSettings;
-use crate::operation::{Answers, Context, Hold, Reply, Route, Services, dispatch};
+use crate::operation::{self, Announced, Answers, Context, Hold, Reply, Route, Services, dispatch};
 
 /// How many bytes of requests may be in flight, and as many may wait, unless one alone is larger.
 const BYTES_MAX: usize = 64 << 20;
@@ -70,6 +70,8 @@ struct Waiting {
     login: Login,
     cancel: CancellationToken,
     hold: Hold,
+    /// For one that joins an open transaction, which waits for it.
+    announced: Option<Announced>,
 }
 
 /// The admission of a request.
@@ -144,7 +146,7 @@ impl Requests {
             .is_some_and(|token| !token.is_empty());
         let mut state = self.lock();
         if state.refuses && !joins {
-            return Admission::Taken;
+            return Admission::Answered(refused_by_stop(&event));
         }
         if state.unanswered.contains_key(&event.id) {
             return Admission::Refused(Failure::malformed(format!(
@@ -194,16 +196,19 @@ impl Requests {
             answers: route.answers,
         };
         state.unanswered.insert(event.id.clone(), unanswered);
-        let request = Waiting {
+        let mut request = Waiting {
             event,
             login: login.clone(),
             cancel,
             hold,
+            announced: None,
         };
         if joins {
             state.joined += 1;
             state.joined_bytes += request.event.len();
             drop(state);
+            // Here, in the order of arrival: the answer of the member may be next.
+            request.announced = self.services.announce(login, &request.event);
             self.tasks.spawn(Arc::clone(self).work_joined(request));
         } else if state.may_begin(&request, &self.settings) {
             state.begin(&request);
@@ -247,13 +252,19 @@ impl Requests {
         }
     }
 
-    /// From now on only requests with a transaction token begin.
-    pub(super) fn refuse_new(&self) {
+    /// From now on only requests with a transaction token begin. The answers to those that waited.
+    pub(super) fn refuse_new(&self) -> Vec<Reply> {
         let mut state = self.lock();
         state.refuses = true;
-        for waiting in std::mem::take(&mut state.waiting) {
-            state.unanswered.remove(&waiting.event.id);
+        let waiting = std::mem::take(&mut state.waiting);
+        for request in &waiting {
+            state.unanswered.remove(&request.event.id);
         }
+        drop(state);
+        let refused = waiting
+            .iter()
+            .map(|request| refused_by_stop(&request.event));
+        refused.collect()
     }
 
     /// Cancels everything: nobody waits for answers.
@@ -328,6 +339,7 @@ impl Requests {
             login,
             cancel,
             hold,
+            announced,
         } = request;
         let id = event.id.clone();
         let cx = Context::new(&self.services, login, &event, None, cancel.clone())
@@ -338,10 +350,17 @@ impl Requests {
         } else {
             Reply::new(&id, kind, dispatch(cx, event).await, cancel)
         };
+        drop(announced);
         // The client may be gone; there is nobody else to notify.
         let _ = self.send(reply).await;
         self.lock().unanswered.remove(&id);
     }
+}
+
+/// The answer to a request that is not begun because the server stops.
+fn refused_by_stop(event: &Event) -> Reply {
+    let failure = Err(operation::stopping());
+    Reply::new(&event.id, event.kind, failure, CancellationToken::new())
 }
 
 impl State {

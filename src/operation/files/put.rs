@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::path;
-use crate::dialect::managers::FilePath;
+use crate::dialect::managers::{FilePath, MANAGERS};
 use crate::entity::Document;
 use crate::error::{Code, Failure};
 use crate::event::{
@@ -15,6 +15,9 @@ use crate::registry::{Expected, File, Folder};
 
 /// The largest content, in bytes.
 const CONTENT_BYTES_MAX: usize = 1 << 20;
+
+/// That of a manager: a tick writes into it, and people edit what a tick has written.
+const MANAGER_BYTES_MAX: usize = 16 << 20;
 
 pub(in crate::operation) struct PutFile {
     namespace: Arc<str>,
@@ -36,18 +39,22 @@ impl Operation for PutFile {
         let request: files::Put<'_> = payload::decode(payload)?;
         let content = request.content.get();
         let bytes = content.len();
-        if bytes > CONTENT_BYTES_MAX {
-            let message = format!(
-                "the content has {bytes} bytes; a file has at most {CONTENT_BYTES_MAX}, so write \
-                 it as several"
-            );
+        let path = path(&request.path)?;
+        let max = if path.as_str().starts_with(MANAGERS) {
+            MANAGER_BYTES_MAX
+        } else {
+            CONTENT_BYTES_MAX
+        };
+        if bytes > max {
+            let message =
+                format!("the content has {bytes} bytes; at most {max}, so write it as several");
             return Err(Failure::bad_parameter("content", message));
         }
         Document::from_raw(request.content)
             .map_err(|error| Failure::malformed(format!("invalid content: {error}")))?;
         Ok(Self {
             namespace: paging::namespace(request.namespace)?,
-            path: path(&request.path)?,
+            path,
             content: content.into(),
             expected: Expected::read(request.if_match.as_deref()),
         })

@@ -51,7 +51,9 @@ async fn invalidate(cx: Context, tokens: Tokens, id: ProviderId) -> Result<Provi
     }
     provider.is_active = false;
     // For a reactivation that asks for other keys than these.
-    for key in tokens.federation().keys_of(id) {
+    let keys = tokens.federation().keys_of(id);
+    provider.had_unknown_keys |= keys.is_none();
+    for key in keys.into_iter().flatten() {
         if !provider.refused.contains(&key) {
             provider.refused.push(key);
         }

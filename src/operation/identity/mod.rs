@@ -156,7 +156,7 @@ pub async fn follow(storage: Storage, tokens: Tokens, stop: CancellationToken) {
 
 async fn recall_in(storage: &Storage, tokens: &Tokens, change: &Change) -> Result<(), Unknown> {
     let changes = storage.identity_changes();
-    let mut known = Known::default();
+    let (mut known, before) = (Known::default(), change.known());
     for stored in storage.identities().await? {
         let Identity {
             kind,
@@ -164,10 +164,23 @@ async fn recall_in(storage: &Storage, tokens: &Tokens, change: &Change) -> Resul
             tenant,
             record,
         } = stored;
-        known.put(match kind {
+        let entry = match kind {
             IdentityKind::Client => Entry::Client(Registered::read(&name, tenant, &record)?.into()),
             IdentityKind::KeyPair => {
-                Entry::KeyPair(KeyPair::read(&name, tenant, &record, tokens.seal())?.into())
+                let read = KeyPair::read(&name, tenant.clone(), &record, tokens.seal());
+                let why = match &read {
+                    Ok(pair) => pair.locked(),
+                    Err(error) => Some(error.clone()),
+                };
+                if let Some(error) = why {
+                    if !before.is_unusable(&name) {
+                        warn!(%error, %tenant, "a key pair signs nothing here; until that changes, the key of the settings signs for its tenant");
+                    }
+                    known.note_unusable(&name);
+                }
+                // One that cannot be read must not take down the others, and other tenants.
+                let Ok(pair) = read else { continue };
+                Entry::KeyPair(pair.into())
             }
             IdentityKind::TrustedKey => {
                 Entry::TrustedKey(TrustedKey::read(&name, tenant, &record)?.into())
@@ -175,7 +188,8 @@ async fn recall_in(storage: &Storage, tokens: &Tokens, change: &Change) -> Resul
             IdentityKind::Provider => {
                 Entry::Provider(Provider::read(&name, tenant, &record)?.into())
             }
-        });
+        };
+        known.put(entry);
     }
     change.replace(known);
     change.included(changes);

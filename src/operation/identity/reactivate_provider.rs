@@ -10,7 +10,7 @@ use super::{
     see_through, store,
 };
 use crate::auth::{Entry, Permission, ROLE_ADMIN, Tokens, oidc::Provider};
-use crate::error::Failure;
+use crate::error::{Code, Failure};
 use crate::event::{
     EventType,
     payload::{self, providers},
@@ -62,6 +62,12 @@ async fn reactivate(
     provider.is_active = true;
     if with_keys {
         provider.refused.clear();
+        provider.had_unknown_keys = false;
+    } else if provider.had_unknown_keys {
+        let text = "the keys that the provider had are not known, because it had not answered when it \
+                    was invalidated; once it publishes new keys only, reactivate it with \
+                    `reactivateKeys`: true";
+        return Err(Failure::new(Code::OidcProviderInactive, text).with("id", id.to_string()));
     }
     if provider != *before {
         let kept = Edit::Keep(Entry::Provider(provider.clone().into()));

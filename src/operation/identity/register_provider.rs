@@ -92,6 +92,7 @@ async fn register(
         created: cx.storage().now(),
         is_active: true,
         refused: Vec::new(),
+        had_unknown_keys: false,
     };
     let kept = Edit::Keep(Entry::Provider(provider.clone().into()));
     store(&cx, &tokens, &change, vec![kept]).await?;

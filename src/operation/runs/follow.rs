@@ -57,10 +57,11 @@ impl Operation for FollowRuns {
     }
 
     async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
-        let following = match &self.run {
+        let mut following = match &self.run {
             Some(run) => self.one(cx, run).await?,
             None => self.all(cx)?,
         };
+        following.begin().await?;
         let events = stream::try_unfold(following, |mut following| async move {
             let next = following.next().await?;
             Ok(next.map(|event| (event, following)))
@@ -155,6 +156,15 @@ enum Of {
 }
 
 impl Following {
+    /// Reads the first event of a run that has ended, so that it is known at once if there is none.
+    async fn begin(&mut self) -> Result<(), Failure> {
+        let has_ended = matches!(&self.of, Of::One { ends_at, .. } if ends_at.is_some());
+        if has_ended && let Some(first) = self.next().await? {
+            self.ready.push_front(first);
+        }
+        Ok(())
+    }
+
     async fn next(&mut self) -> Result<Option<Event>, Failure> {
         loop {
             if let Some(event) = self.ready.pop_front() {

@@ -15,7 +15,7 @@ async function start({ definition, version, key, payload }) {
     idempotencyKey: key || undefined,
     input: parsed(payload),
   };
-  const { runId } = await write("RunStartRequest", wanted, "idempotencyKey");
+  const { runId } = await write("RunStartRequest", wanted, { member: "idempotencyKey" });
   if (location.hash === here) go(["runs", runId]);
 }
 

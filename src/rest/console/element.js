@@ -91,11 +91,12 @@ export const pages = (parts, query, pagination, key = "cursor") =>
   );
 
 // A form whose fields are named and whose values go to `submit`. It is as it was at first again when
-// that has done something. `key` is that of the action, if it is one.
+// that has done something. `key` is that of the action, if it is one; it names the form, too.
 export function form(fields, button, submit, key = undefined) {
   return h(
     "form",
     {
+      "data-key": key,
       submit: (event) => {
         event.preventDefault();
         const sent = event.target;

@@ -66,7 +66,7 @@ const stateRows = (workflow) =>
   );
 
 export async function entityModel([name, version], query) {
-  if (!/^\d+$/.test(version)) return undefined;
+  if (!/^-?\d+$/.test(version)) return undefined;
   const model = { name, version: Number(version) };
   const parts = ["entities", name, version];
   const [listed, exported, counts] = await Promise.all([

@@ -70,8 +70,10 @@ async function content({ name, parts, query }) {
 // What names an element in the eyes of a person, so that the same one has the focus again.
 const nameOf = (element) => element.dataset.key ?? element.getAttribute("href") ?? element.textContent;
 
-// What a form asks for. Extensions of browsers give its elements further attributes.
+// What a form asks for: the same under the same name, whatever is proposed. Extensions of browsers give
+// its elements further attributes.
 const shapeOf = (form) =>
+  form.dataset.key ??
   JSON.stringify([form.textContent, [...form.querySelectorAll("input, textarea")].map((field) => [field.name, field.defaultValue])]);
 
 // Moves forms to where one that asks for the same is: what was typed in them stays.

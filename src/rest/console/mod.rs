@@ -41,9 +41,11 @@ const FILES: &[(&str, &str, &str)] = &[
     ("/work.js", include_str!("work.js"), SCRIPT),
 ];
 
-/// Below `/console`, for a service whose paths begin with `context`.
-pub(super) fn routes(context: &str) -> Router {
-    let page: axum::body::Bytes = PAGE.replace("{context}", context).into();
+/// Below `/console`, for a service whose paths begin with `context`, and which knows idempotency keys
+/// or not.
+pub(super) fn routes(context: &str, has_keys: bool) -> Router {
+    let page = PAGE.replace("{context}", context);
+    let page: axum::body::Bytes = page.replace("{keys}", &has_keys.to_string()).into();
     let routes = Router::new().route(
         "/",
         get(async move || guarded(POLICY, text(page.clone(), "text/html; charset=utf-8"))),

@@ -101,7 +101,11 @@ export async function run([runId], query) {
             ["payload", "Payload, in JSON", h("textarea", { rows: 3 }, "{}")],
           ],
           "Send",
-          ({ type, payload }) => act(`Send the signal ${type} to the run ${runId}`, async () => write("RunSignalRequest", { runId, type, payload: parsed(payload) }), { key: `Signal ${runId}` }),
+          ({ type, payload }) => {
+            const seen = [run.signals?.filter((signal) => signal.type === type).length, run.signalsOmitted];
+            const send = async () => write("RunSignalRequest", { runId, type, payload: parsed(payload) }, { seen });
+            return act(`Send the signal ${type} to the run ${runId}`, send, { key: `Signal ${runId}` });
+          },
           `Signal ${runId}`,
         ),
       ),

@@ -10,12 +10,19 @@ const LOOK_MS = 35_000;
 // How long a write that did not succeed keeps its key: longer than a request is served.
 const KEY_MS = 15 * 60_000;
 
-const UNKNOWN = "No answer: it is not known whether this was done. Press again to repeat it safely.";
+const meta = (name) => document.querySelector(`meta[name="${name}"]`).content;
+
+// Whether a request with the key of another is the same request to the service.
+const HAS_KEYS = meta("interlock-keys") === "true";
+
+const UNKNOWN = `No answer: it is not known whether this was done. ${
+  HAS_KEYS ? "If the page does not show it, press again: it is done once." : "Look whether it was: to press again may do it twice."
+}`;
 
 // No header may have other characters.
 const IS_TOKEN = /^[\x21-\x7e]+$/;
 
-const api = document.querySelector('meta[name="interlock-api"]').content;
+const api = meta("interlock-api");
 
 // The page may be behind a proxy that adds a prefix to all paths.
 export const url = (path) => new URL(`.${api}${path}`, location.href);
@@ -140,10 +147,11 @@ export async function ask(type, data) {
 const keys = new Map();
 
 // Sends a request that changes something, with an idempotency key: a repeat of the same request has the
-// same one until it has succeeded, so that it is performed once. `member` is the one of the payload that
-// is the key, too, if it is absent.
-export async function write(type, data, member) {
-  const what = JSON.stringify([type, data]);
+// same one until it has succeeded, so that it is performed once. `seen` is what the page showed of what
+// is changed: after that has changed, the same request is another one. `member` is the one of the
+// payload that is the key, too, if it is absent.
+export async function write(type, data, { member, seen } = {}) {
+  const what = JSON.stringify([type, data, seen]);
   const now = performance.now();
   const known = keys.get(what);
   const key = known && now - known.since < KEY_MS ? known.key : random();

@@ -79,8 +79,8 @@ export async function incidents(parts, query) {
   const known = await askIfAllowed("IncidentsGetRequest", { limit: 50, cursor: query.cursor });
   if (!known) return [h("h1", {}, "Incidents"), h("p", {}, "You need the role ROLE_ADMIN to see incidents.")];
   const { items, pagination } = known;
-  const does = ({ incidentId }, type, text, question) =>
-    button(text, `${text} the incident ${incidentId}`, () => write(type, { incidentId }), { question, of: incidentId });
+  const does = ({ incidentId, since }, type, text, question) =>
+    button(text, `${text} the incident ${incidentId}`, () => write(type, { incidentId }, { seen: since }), { question, of: incidentId });
   return [
     h("h1", {}, "Incidents"),
     h("p", { class: "faint" }, "Background work that failed too often and was stopped. Fix the cause, then retry. Cancelling ends a run and drops a timer."),
@@ -113,8 +113,8 @@ export async function managers(parts, query) {
     ask("ManagersGetRequest", { limit: 50, cursor: query.cursor, ...within }),
     askIfAllowed("TopicsGetRequest", { limit: 50, cursor: query.topics, ...within }),
   ]);
-  const control = (manager, does, text) =>
-    button(text, `${text} the manager ${manager}`, () => write("ManagerControlRequest", { manager, do: does, ...within }), { of: manager });
+  const control = ({ manager, version }, does, text) =>
+    button(text, `${text} the manager ${manager}`, () => write("ManagerControlRequest", { manager, do: does, ...within }, { seen: version }), { of: manager });
   return [
     h("h1", {}, "Managers and topics"),
     section(
@@ -126,7 +126,7 @@ export async function managers(parts, query) {
           item.name,
           badge(item.status),
           item.error,
-          item.status === "paused" ? control(item.manager, "resume", "Resume") : UNFINISHED.includes(item.status) && control(item.manager, "pause", "Pause"),
+          item.status === "paused" ? control(item, "resume", "Resume") : UNFINISHED.includes(item.status) && control(item, "pause", "Pause"),
         ]),
         ["No manager exists. ", help("managers", "Managers"), " shows how to write one."],
       ),

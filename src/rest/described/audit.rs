@@ -8,6 +8,7 @@ use super::{
 };
 use crate::error::Code;
 use crate::event::payload::{
+    answer,
     audit::{Item, Page},
     explain::Explanation,
 };
@@ -76,6 +77,6 @@ pub(in crate::rest) const EXPLAIN: Description = Description {
         Tag::Audit,
         "explainEntity",
         "Explain why an entity did or did not move",
-        of::<Explanation>,
+        answer::schema::<Explanation>,
     )
 };

@@ -32,6 +32,11 @@ fn documents(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
+/// Which of them it is the path says.
+const DOCUMENTS: Body = Body::Media(&[("application/json", documents), ("application/xml", text)]);
+const ONE_DOCUMENT: Body =
+    Body::Media(&[("application/json", document), ("application/xml", text)]);
+
 fn merge_patch(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "description": "RFC 7386: members replace members, and null removes a member.",
@@ -77,7 +82,7 @@ pub(in crate::rest) const CREATE: Description = Description {
         ("third", MODEL_VERSION),
     ],
     parameters: &[WINDOW, TIMEOUT, CONSISTENCY],
-    body: Body::Json(documents),
+    body: DOCUMENTS,
     codes: &[DOCUMENT, RUN, NO_MODEL, NOT_LOCKED],
     ..Description::new(
         Tag::Entities,
@@ -191,7 +196,7 @@ pub(in crate::rest) const UPDATE: Description = Description {
     text: "The state stays, unless an automated transition follows.",
     parts: &[("first", FORMAT), ("second", ENTITY_ID)],
     parameters: &[IF_MATCH, TIMEOUT, CONSISTENCY],
-    body: Body::Json(document),
+    body: ONE_DOCUMENT,
     codes: &[DOCUMENT, RUN, NO_ENTITY, MODIFIED, NO_TRANSITION],
     ..Description::new(
         Tag::Entities,
@@ -208,7 +213,7 @@ pub(in crate::rest) const UPDATE_BY_TRANSITION: Description = Description {
         ("third", TRANSITION),
     ],
     parameters: &[IF_MATCH, TIMEOUT, CONSISTENCY],
-    body: Body::Json(document),
+    body: ONE_DOCUMENT,
     codes: &[DOCUMENT, RUN, NO_ENTITY, MODIFIED, NO_TRANSITION],
     ..Description::new(
         Tag::Entities,
@@ -218,9 +223,12 @@ pub(in crate::rest) const UPDATE_BY_TRANSITION: Description = Description {
     )
 };
 
+/// One of the forms of a patch (RFC 6902).
+pub(in crate::rest) const JSON_PATCH: &str = "application/json-patch+json";
+
 const PATCHES: Body = Body::Media(&[
     ("application/merge-patch+json", merge_patch),
-    ("application/json-patch+json", json_patch),
+    (JSON_PATCH, json_patch),
 ]);
 
 const MATCH_REQUIRED: Parameter = Parameter::header(

@@ -11,7 +11,7 @@ use crate::event::json::CloudEvent;
 use crate::operation::ROUTES;
 
 fn version(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({"type": "string", "const": "1.0"})
+    json_schema!({"type": "string", "enum": ["1.0"]})
 }
 
 fn event(generator: &mut SchemaGenerator) -> Schema {

@@ -1,10 +1,13 @@
 //! The change feed, and live searches.
 
+use schemars::{Schema, SchemaGenerator, json_schema};
+
 use super::{
     Body, CONDITION, Description, NO_MODEL, Parameter, Tag, of,
-    parameter::{int32, int64, name, text, texts, truth},
+    parameter::{LAST_EVENT_ID, int32, int64, name, texts, truth},
 };
 use crate::event::payload::{feed::ChangeEvent, search::Condition};
+use crate::rest::write::entity::Entity;
 
 pub(in crate::rest) const SUBSCRIBE: Description = Description {
     text: "Server-sent events until the call is closed: every change once, in commit order, and \
@@ -28,11 +31,7 @@ pub(in crate::rest) const SUBSCRIBE: Description = Description {
             "The last sequence received, 0 for all changes; without it, the feed begins now.",
         ),
         Parameter::query("includeData", truth, "Whether to include the documents."),
-        Parameter::header(
-            "Last-Event-ID",
-            text,
-            "The last sequence received; takes precedence over `fromSequence`.",
-        ),
+        LAST_EVENT_ID,
     ],
     codes: &[NO_MODEL],
     ..Description::new(
@@ -42,6 +41,11 @@ pub(in crate::rest) const SUBSCRIBE: Description = Description {
         of::<ChangeEvent>,
     )
 };
+
+/// A match, or a change.
+fn news(generator: &mut SchemaGenerator) -> Schema {
+    json_schema!({"anyOf": [of::<Entity>(generator), of::<ChangeEvent>(generator)]})
+}
 
 pub(in crate::rest) const SUBSCRIBE_SEARCH: Description = Description {
     text: "Server-sent events until the call is closed: an event `entity` for each match, ordered \
@@ -60,11 +64,7 @@ pub(in crate::rest) const SUBSCRIBE_SEARCH: Description = Description {
             truth,
             "Whether to include the documents of entities that enter or change.",
         ),
-        Parameter::header(
-            "Last-Event-ID",
-            text,
-            "The last sequence received; takes precedence over `fromSequence`.",
-        ),
+        LAST_EVENT_ID,
     ],
     body: Body::Json(of::<Condition>),
     codes: &[NO_MODEL, CONDITION],
@@ -72,6 +72,6 @@ pub(in crate::rest) const SUBSCRIBE_SEARCH: Description = Description {
         Tag::Search,
         "searchLive",
         "Follow the result of a search",
-        of::<ChangeEvent>,
+        news,
     )
 };

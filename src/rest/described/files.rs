@@ -23,7 +23,7 @@ const IF_MATCH: Parameter = Parameter::header(
 
 const IF_NONE_MATCH: Parameter = Parameter::header(
     "If-None-Match",
-    |_| json_schema!({"type": "string", "const": "*"}),
+    |_| json_schema!({"type": "string", "enum": ["*"]}),
     "`*` writes the file only if there is none (`ENTITY_MODIFIED`). Not together with `If-Match`.",
 );
 
@@ -50,7 +50,7 @@ pub(in crate::rest) const PUT: Description = Description {
 pub(in crate::rest) const GET: Description = Description {
     text: "The body is the content as it was written, and the `ETag` its version.",
     parameters: &[NAMESPACE],
-    codes: &[NO_FILE],
+    codes: &[NO_FILE, &[Code::ValidationFailed]],
     ..Description::new(Tag::Runs, "getFile", "Read a file", any)
 };
 

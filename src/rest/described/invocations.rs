@@ -4,7 +4,7 @@ use super::{
     Body, Description, Parameter, Tag,
     definitions::{CURSOR, LIMIT, NAMESPACE},
     of,
-    parameter::text,
+    parameter::{text, texts},
 };
 use crate::error::Code;
 use crate::event::payload::invocations::{Invoke, Page, Task};
@@ -29,7 +29,7 @@ pub(in crate::rest) const LIST: Description = Description {
         Parameter::query("name", text, "Only tasks of the action of this name."),
         Parameter::query(
             "status",
-            text,
+            texts,
             "Only tasks of this status; may be repeated.",
         ),
         Parameter::query("runId", text, "Only tasks of this run."),

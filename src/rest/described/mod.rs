@@ -134,8 +134,19 @@ pub(super) enum Body {
     Json(Shape),
     /// JSON that may be left out.
     OptionalJson(Shape),
-    /// One of several media types, which is looked at.
+    /// One of several media types.
     Media(&'static [(&'static str, Shape)]),
+}
+
+impl Body {
+    /// What may be sent, by media type.
+    pub(super) fn media(&self) -> Vec<(&'static str, Shape)> {
+        match self {
+            Self::None => Vec::new(),
+            Self::Json(shape) | Self::OptionalJson(shape) => vec![("application/json", *shape)],
+            Self::Media(media) => media.to_vec(),
+        }
+    }
 }
 
 /// The description of one method of one path.
@@ -189,11 +200,20 @@ pub(super) const ALWAYS: &[Code] = &[
     Code::Unauthorized,
     Code::Forbidden,
     Code::TransactionExpired,
+    Code::TransactionNodeUnavailable,
     Code::TransactionNotFound,
     Code::ServerError,
     Code::StorageDamaged,
     Code::StorageUnavailable,
     Code::TenantLimitExceeded,
+    Code::TooManyRequests,
+];
+
+/// What can come of a look into the storage.
+const STORAGE: &[Code] = &[
+    Code::ServerError,
+    Code::StorageDamaged,
+    Code::StorageUnavailable,
 ];
 
 /// What can come of a write.
@@ -207,11 +227,12 @@ pub(super) const WRITES: &[Code] = &[
 /// What can come of a run of a workflow, whose members may say anything.
 const RUN: &[Code] = &[
     Code::ComputeMemberDisconnected,
+    Code::DispatchForwardFailed,
     Code::DispatchTimeout,
+    Code::EvaluationLimit,
     Code::InvalidUniqueKey,
     Code::NoComputeMemberForTag,
     Code::ScheduleFunctionInvalidResult,
-    Code::TooManyRequests,
     Code::UniqueViolation,
     Code::WorkflowFailed,
 ];
@@ -219,11 +240,14 @@ const RUN: &[Code] = &[
 /// What can be wrong with a document.
 const DOCUMENT: &[Code] = &[Code::IncompatibleType, Code::PolymorphicSlot];
 
-/// What can be wrong with a condition.
+/// What can be wrong with a condition, and with a search by it.
 const CONDITION: &[Code] = &[
     Code::ConditionTypeMismatch,
+    Code::EvaluationLimit,
     Code::InvalidCondition,
     Code::InvalidFieldPath,
+    Code::ScanBudgetExhausted,
+    Code::SearchTimeout,
 ];
 
 const NO_MODEL: &[Code] = &[Code::ModelNotFound];

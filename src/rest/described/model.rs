@@ -4,10 +4,11 @@ use schemars::{Schema, SchemaGenerator, json_schema};
 
 use super::{
     Body, DOCUMENT, Description, NO_MODEL, Parameter, Tag, of,
-    parameter::{EXPORT_CONVERTER, uuid},
+    parameter::{EXPORT_CONVERTER, text, uuid},
 };
 use crate::error::Code;
 use crate::event::payload::{
+    answer,
     explain::Explanation,
     model::{Indexed, Shape},
 };
@@ -22,6 +23,8 @@ fn sample(_: &mut SchemaGenerator) -> Schema {
         "examples": [{"customer": {"name": "Ada", "country": "GB"}, "total": 12.5}]
     })
 }
+
+const JSON_OR_XML: Body = Body::Media(&[("application/json", sample), ("application/xml", text)]);
 
 fn document(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"description": "The document."})
@@ -42,7 +45,7 @@ pub(in crate::rest) const IMPORT: Description = Description {
            stays accepted. Lock it before creating entities. With the format `XML` the body is \
            XML, which is read as JSON; with the converter `SIMPLE_VIEW` it is an export in that \
            form.",
-    body: Body::Json(sample),
+    body: JSON_OR_XML,
     codes: &[DOCUMENT, LOCKED, KEYS],
     ..Description::new(
         Tag::Models,
@@ -201,6 +204,6 @@ pub(in crate::rest) const EXPLAIN: Description = Description {
         Tag::Workflows,
         "explainWorkflows",
         "Explain what would happen to a document",
-        of::<Explanation>,
+        answer::schema::<Explanation>,
     )
 };

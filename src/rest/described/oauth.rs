@@ -1,6 +1,6 @@
 //! Tokens and keys.
 
-use super::{Body, Description, Shape, Tag, of};
+use super::{Body, Description, STORAGE, Shape, Tag, of};
 use crate::error::Code;
 use crate::rest::oauth::{Asked, Keys, TokenAnswer, TokenRefusal};
 
@@ -27,7 +27,7 @@ pub(in crate::rest) const TOKEN: Description = Description {
            the subject token. A subject token of another tenant is rejected with status 403, any \
            other fault of it with `invalid_grant`.",
     body: Body::Media(FORM),
-    codes: &[&[Code::ServerError]],
+    codes: &[STORAGE],
     ..Description::new(
         Tag::Account,
         "getToken",
@@ -42,7 +42,7 @@ pub(in crate::rest) const KEYS: Description = Description {
     text: "The key of the settings, and the valid key pairs of all tenants: including those that \
            will sign later, and invalidated ones during their grace period. Only if \
            `CYODA_IAM_MODE` is `jwt`.",
-    codes: &[&[Code::NotFound]],
+    codes: &[&[Code::NotFound], STORAGE],
     ..Description::new(
         Tag::Account,
         "getKeys",

@@ -1,6 +1,6 @@
 //! What operators see and change.
 
-use super::{Body, Description, Shape, Tag, nothing, of};
+use super::{Body, Description, STORAGE, Shape, Tag, nothing, of};
 use crate::error::Code;
 use crate::event::payload::settings::LogLevel;
 use crate::rest::{
@@ -9,6 +9,8 @@ use crate::rest::{
 };
 
 pub(in crate::rest) const HEALTH_MEDIA: &[(&str, Shape)] = &[("application/json", of::<Health>)];
+
+pub(in crate::rest) const HEALTH_REFUSALS: &[(u16, Shape)] = &[(503, of::<Health>)];
 
 pub(in crate::rest) const HEALTH: Description = Description {
     text: "`DOWN`, with status 503, after a panic until the next start.",
@@ -22,7 +24,10 @@ pub(in crate::rest) const HEALTH: Description = Description {
 
 pub(in crate::rest) const SUBSCRIPTIONS: Description = Description {
     text: "Subscriptions do not exist; always rejected.",
-    codes: &[&[Code::NotImplemented, Code::Unauthorized]],
+    codes: &[
+        &[Code::Forbidden, Code::NotImplemented, Code::Unauthorized],
+        STORAGE,
+    ],
     ..Description::new(Tag::Account, "getSubscriptions", "Subscriptions", nothing)
 };
 

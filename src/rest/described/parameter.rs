@@ -252,6 +252,12 @@ pub(in crate::rest) const KEY: Parameter = Parameter::header(
      `IDEMPOTENCY_CONFLICT`; after a failure the key is free.",
 );
 
+pub(in crate::rest) const LAST_EVENT_ID: Parameter = Parameter::header(
+    "Last-Event-ID",
+    text,
+    "The last sequence received; takes precedence over `fromSequence`.",
+);
+
 pub(in crate::rest) const POINT_IN_TIME: Parameter = Parameter::query(
     "pointInTime",
     instant,

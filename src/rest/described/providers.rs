@@ -88,7 +88,7 @@ pub(in crate::rest) const INVALIDATE: Description = Description {
 
 pub(in crate::rest) const REACTIVATE: Description = Description {
     body: Body::OptionalJson(of::<Reactivation<'static>>),
-    codes: &[MOCKED, TENANT, NO_PROVIDER],
+    codes: &[MOCKED, TENANT, NO_PROVIDER, &[Code::OidcProviderInactive]],
     ..Description::new(
         Tag::Identity,
         "reactivateOidcProvider",

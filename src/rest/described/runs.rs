@@ -6,7 +6,7 @@ use super::{
     Body, Description, Parameter, Tag,
     definitions::{CURSOR, LIMIT, NAMESPACE},
     of,
-    parameter::text,
+    parameter::{LAST_EVENT_ID, text, texts},
 };
 use crate::error::Code;
 use crate::event::payload::runs::{
@@ -14,6 +14,10 @@ use crate::event::payload::runs::{
 };
 
 const NO_RUN: &[Code] = &[Code::RunNotFound];
+
+/// What can come of a signal or a cancel: a run that has ended, or a step of a saga whose connector
+/// cannot be reached.
+pub(super) const ENDING: &[Code] = &[Code::ConnectorUnavailable, Code::RunFinished];
 
 const FROM_SEQUENCE: Parameter = Parameter::query(
     "fromSequence",
@@ -33,6 +37,7 @@ pub(in crate::rest) const START: Description = Description {
     parameters: &[NAMESPACE],
     body: Body::Json(of::<Start<'static>>),
     codes: &[&[
+        Code::ConnectorUnavailable,
         Code::RunDefinitionNotFound,
         Code::RunDefinitionDisabled,
         Code::RunExists,
@@ -52,7 +57,11 @@ pub(in crate::rest) const LIST: Description = Description {
         DEFINITION,
         Parameter::query("version", text, "Only runs of this version."),
         Parameter::query("kind", text, "`flo`, `saga` or `manager`."),
-        Parameter::query("status", text, "Only runs of this status; may be repeated."),
+        Parameter::query(
+            "status",
+            texts,
+            "Only runs of this status; may be repeated.",
+        ),
         Parameter::query(
             "search",
             text,
@@ -60,7 +69,7 @@ pub(in crate::rest) const LIST: Description = Description {
         ),
         Parameter::query(
             "attribute",
-            text,
+            texts,
             "A filter by a search attribute, such as `customer=c1`, `amount<5` or `amount>5`; may \
              be repeated.",
         ),
@@ -73,27 +82,28 @@ pub(in crate::rest) const LIST: Description = Description {
         LIMIT,
         CURSOR,
     ],
+    codes: &[&[Code::SearchTimeout]],
     ..Description::new(Tag::Runs, "listRuns", "List runs", of::<Page>)
 };
 
 pub(in crate::rest) const SIGNAL: Description = Description {
     text: "A signal that no step waits for is kept for the first step that does.",
     body: Body::Json(of::<Deliver<'static>>),
-    codes: &[NO_RUN, &[Code::RunFinished]],
+    codes: &[NO_RUN, ENDING, &[Code::SignalNotAwaited]],
     ..Description::new(Tag::Runs, "signalRun", "Deliver a signal", of::<Signalled>)
 };
 
 pub(in crate::rest) const CANCEL: Description = Description {
     text: "Runs below it are cancelled in the same commit.",
     body: Body::Json(of::<Cancel>),
-    codes: &[NO_RUN, &[Code::RunFinished]],
+    codes: &[NO_RUN, ENDING],
     ..Description::new(Tag::Runs, "cancelRun", "Cancel a run", of::<Cancelled>)
 };
 
 pub(in crate::rest) const DELETE: Description = Description {
     text: "The same as `POST /runs/{runId}/cancel`.",
     body: Body::Json(of::<Cancel>),
-    codes: &[NO_RUN, &[Code::RunFinished]],
+    codes: &[NO_RUN, ENDING],
     ..Description::new(Tag::Runs, "deleteRun", "Cancel a run", of::<Cancelled>)
 };
 
@@ -110,8 +120,8 @@ pub(in crate::rest) const HISTORY: Description = Description {
 
 pub(in crate::rest) const FOLLOW_ONE: Description = Description {
     text: "The events so far after `fromSequence`, then each new one, until the run has ended. The \
-           id of an event is its number.",
-    parameters: &[FROM_SEQUENCE],
+           id of an event is its number. Status 204 if the run has ended and no event follows.",
+    parameters: &[FROM_SEQUENCE, LAST_EVENT_ID],
     codes: &[NO_RUN],
     ..Description::new(Tag::Runs, "followRun", "Follow a run", of::<Event>)
 };
@@ -119,7 +129,7 @@ pub(in crate::rest) const FOLLOW_ONE: Description = Description {
 pub(in crate::rest) const FOLLOW: Description = Description {
     text: "The events after the position `fromSequence`, then each new one, without end. The id of \
            an event is its position.",
-    parameters: &[NAMESPACE, DEFINITION, FROM_SEQUENCE],
+    parameters: &[NAMESPACE, DEFINITION, FROM_SEQUENCE, LAST_EVENT_ID],
     ..Description::new(Tag::Runs, "followRuns", "Follow many runs", of::<Event>)
 };
 

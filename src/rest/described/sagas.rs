@@ -2,7 +2,7 @@
 
 use schemars::json_schema;
 
-use super::{Body, Description, Tag, definitions::NAMESPACE, of};
+use super::{Body, Description, Tag, definitions::NAMESPACE, of, runs::ENDING};
 use crate::error::Code;
 use crate::event::payload::sagas::{Cancelled, Ended, Instance, Running, Signalled};
 
@@ -13,7 +13,11 @@ pub(in crate::rest) const START: Description = Description {
     parameters: &[NAMESPACE],
     body: Body::OptionalJson(|_| json_schema!({"type": "object"})),
     accepted: Some(of::<Running>),
-    codes: &[&[Code::RunDefinitionNotFound, Code::RunDefinitionDisabled]],
+    codes: &[&[
+        Code::ConnectorUnavailable,
+        Code::RunDefinitionNotFound,
+        Code::RunDefinitionDisabled,
+    ]],
     ..Description::new(Tag::Runs, "startSaga", "Start a saga", of::<Ended>)
 };
 
@@ -26,7 +30,7 @@ pub(in crate::rest) const SIGNAL: Description = Description {
     text: "The body, if there is one, is what the steps after the wait read as `input.signal`. A run that has ended is a bad \
            request here (`RUN_FINISHED`).",
     body: Body::OptionalJson(|_| json_schema!({"type": "object"})),
-    codes: &[&[Code::RunFinished, Code::RunNotFound, Code::SignalNotAwaited]],
+    codes: &[ENDING, &[Code::RunNotFound, Code::SignalNotAwaited]],
     ..Description::new(
         Tag::Runs,
         "signalSaga",
@@ -38,6 +42,6 @@ pub(in crate::rest) const SIGNAL: Description = Description {
 pub(in crate::rest) const CANCEL: Description = Description {
     text: "What has been done is undone; the answer comes when that is over, or after \
            `INTERLOCK_RUNS_SYNC_TIMEOUT`. A run that has ended is a bad request here (`RUN_FINISHED`).",
-    codes: &[&[Code::RunFinished, Code::RunNotFound]],
+    codes: &[ENDING, &[Code::RunNotFound]],
     ..Description::new(Tag::Runs, "cancelSaga", "Cancel a saga", of::<Cancelled>)
 };

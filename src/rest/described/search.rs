@@ -7,7 +7,10 @@ use super::{
     parameter::{POINT_IN_TIME, texts, truth, uuid},
 };
 use crate::error::Code;
-use crate::event::payload::search::{Condition, Explanation, Page};
+use crate::event::payload::{
+    answer,
+    search::{Condition, Explanation, Page},
+};
 use crate::rest::write::{
     entity::Entity,
     search::{JobCancelled, JobStatus},
@@ -53,7 +56,7 @@ pub(in crate::rest) const EXPLAIN: Description = Description {
         Tag::Search,
         "explainSearch",
         "Explain how a search is served",
-        of::<Explanation>,
+        answer::schema::<Explanation>,
     )
 };
 
@@ -75,7 +78,7 @@ pub(in crate::rest) const SUBMIT: Description = Description {
            before it was started, or up to `pointInTime`.",
     parameters: &[POINT_IN_TIME, SORT],
     body: Body::Json(of::<Condition>),
-    codes: &[NO_MODEL, CONDITION, &[Code::TooManyRequests]],
+    codes: &[NO_MODEL, CONDITION],
     ..Description::new(
         Tag::Search,
         "submitSearch",

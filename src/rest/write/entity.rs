@@ -115,7 +115,7 @@ pub(in crate::rest) fn create_collection(parts: &Parts, id: &str) -> Written {
 pub(in crate::rest) struct Updated {
     /// The entity.
     #[serde(default)]
-    #[schemars(with = "String", required)]
+    #[schemars(with = "String", !default)]
     id: Option<String>,
     /// The document, as JSON in a text.
     payload: String,

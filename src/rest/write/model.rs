@@ -158,7 +158,7 @@ pub(in crate::rest) struct Import<'a> {
     #[serde(default)]
     allow_cycles: Option<bool>,
     #[serde(default, borrow)]
-    #[schemars(with = "Vec<Definition>")]
+    #[schemars(with = "Vec<Definition>", !default)]
     workflows: Option<Vec<&'a RawValue>>,
 }
 

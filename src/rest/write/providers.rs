@@ -31,7 +31,7 @@ pub(in crate::rest) struct Registration<'a> {
     /// `https://id.example/.well-known/openid-configuration`: at most 1000 characters, `https`, and
     /// on the public internet, unless the settings allow more.
     #[serde(borrow, default, deserialize_with = "given")]
-    #[schemars(with = "String", required)]
+    #[schemars(with = "String", !default)]
     well_known_config_uri: Option<&'a RawValue>,
     /// Who may have issued its tokens, at most 10; without, the issuer of the document.
     #[serde(borrow, default, deserialize_with = "given")]

@@ -92,6 +92,7 @@ impl Runtime {
             connector: &action.connector,
             request: &action.request,
             idempotency_key: &action.key,
+            is_repeated: false,
             timeout: self.0.settings.limits.time,
             cancel: &by.cancel,
             given_up: &by.cancel,

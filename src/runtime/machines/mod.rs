@@ -101,9 +101,9 @@ fn check_guard(event: &str, guard: Option<&str>, data: &str) -> Result<(), Failu
 /// Why an event has failed whose call of a connector has.
 fn failure_of(failed: CallFailed) -> Failure {
     match failed {
-        CallFailed::Failed { message, .. }
-        | CallFailed::Unsure { message, .. }
-        | CallFailed::Unusable { message } => Failure::new(Code::WorkflowFailed, message),
+        CallFailed::Failed { message, .. } | CallFailed::Unusable { message } => {
+            Failure::new(Code::WorkflowFailed, message)
+        }
         CallFailed::Unavailable { message } | CallFailed::Lost { message } => {
             Failure::new(Code::ConnectorUnavailable, message)
         }

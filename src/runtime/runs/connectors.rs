@@ -12,7 +12,7 @@ use futures_util::FutureExt as _;
 use parking_lot::Mutex;
 use serde::Deserialize;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use tracing::warn;
+use tracing::{debug, warn};
 
 use super::{
     State,
@@ -64,6 +64,8 @@ pub struct Calls {
     out: Mutex<HashMap<(Tenant, Arc<str>), CancellationToken>>,
     /// Those of them that were committed since the service started: nobody was sent them before.
     issued: Mutex<HashSet<(Tenant, Arc<str>)>>,
+    /// Those that were out when their runs were resumed: they may have been sent before.
+    resumed: Mutex<HashSet<(Tenant, Arc<str>)>>,
 }
 
 /// A call that this process does.
@@ -85,6 +87,7 @@ impl Calls {
             stop,
             out: Mutex::default(),
             issued: Mutex::default(),
+            resumed: Mutex::default(),
         }
     }
 
@@ -131,6 +134,13 @@ impl Calls {
         drop(out);
         let mut issued = self.issued.lock();
         issued.remove(&key);
+        drop(issued);
+        self.resumed.lock().remove(&key);
+    }
+
+    fn was_resumed(&self, tenant: &Tenant, task: &Arc<str>) -> bool {
+        let resumed = self.resumed.lock();
+        resumed.contains(&(tenant.clone(), Arc::clone(task)))
     }
 
     fn issue(&self, tenant: &Tenant, task: Arc<str>) {
@@ -276,6 +286,22 @@ impl Runtime {
     /// Whether a call was sent since the start of the service and has not ended.
     pub(super) fn is_call_out(&self, tenant: &Tenant, run: &str, task: &Task) -> bool {
         self.0.calls.is_out(tenant, &task_id(run, task.ordinal))
+    }
+
+    /// Notes that a run is about to be resumed, whose call may have been sent before.
+    pub(super) fn resumes_call(&self, tenant: &Tenant, state: &State) {
+        if let Some(task) = state.call_out() {
+            let key = (tenant.clone(), task_id(&state.run.id, task.ordinal));
+            self.0.calls.resumed.lock().insert(key);
+        }
+    }
+
+    /// Notes that a run was not resumed here.
+    pub(super) fn leaves_call(&self, tenant: &Tenant, state: &State) {
+        if let Some(task) = state.call_out() {
+            let key = (tenant.clone(), task_id(&state.run.id, task.ordinal));
+            self.0.calls.resumed.lock().remove(&key);
+        }
     }
 
     /// Notes that a call was committed by this process, which sends it.
@@ -471,7 +497,8 @@ impl Runtime {
         let key = idempotency_key(&state.run.id, task);
         let (runtime, tenant, request) = (self.clone(), tenant.clone(), request.clone());
         let run = stored.id;
-        let is_repeated = state.run.has_given_up(task.ordinal);
+        let is_repeated =
+            state.run.has_given_up(task.ordinal) || self.0.calls.was_resumed(&tenant, &id);
         self.0.calls.tasks.spawn(async move {
             let called = BuiltInCall {
                 request: &request,
@@ -514,6 +541,7 @@ impl Runtime {
             connector,
             request: called.request,
             idempotency_key: called.key,
+            is_repeated: called.is_repeated,
             timeout: self.0.settings.runs.tasks_wait,
             cancel: &calls.stop,
             given_up: called.given_up,
@@ -544,14 +572,7 @@ impl Runtime {
                 code: ANSWER_UNUSABLE.into(),
                 message: message.into(),
             }),
-            // It is repeated because an earlier attempt may have been successful.
-            Err(CallFailed::Unsure { message, .. }) if called.is_repeated => Some(Answer::Lost {
-                code: ANSWER_LOST.into(),
-                message: message.into(),
-            }),
-            Err(CallFailed::Failed { message, .. } | CallFailed::Unsure { message, .. }) => {
-                Some(failed(&message))
-            }
+            Err(CallFailed::Failed { message, .. }) => Some(failed(&message)),
         }
     }
 
@@ -566,8 +587,13 @@ impl Runtime {
             };
             match verdict {
                 Verdict::Again(rest) => {
-                    let failure = failure.in_full();
-                    warn!(task.id = task, %failure, "the end of a call could not be stored; retrying");
+                    if failure.code() == Code::StorageUnavailable {
+                        // The storage says so itself.
+                        debug!(task.id = task, "the end of a call waits for the storage");
+                    } else {
+                        let failure = failure.in_full();
+                        warn!(task.id = task, %failure, "the end of a call could not be stored; retrying");
+                    }
                     let sleep = tokio::time::sleep(rest.min(backoff.pause()));
                     self.0.calls.stop.run_until_cancelled(sleep).await?;
                 }

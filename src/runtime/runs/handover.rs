@@ -3,9 +3,12 @@
 //! Each process says in the database what its members and workers offer that have nothing to do. One
 //! that has tasks which wait hands their runs over to such a process: by a commit that names it as
 //! the one that drives the run, and says what the task has used up; that process then sends it.
+//!
+//! An offer is used once. It is renewed when those it is of can take more after tasks were handed
+//! over to them, so what is sent elsewhere follows what is taken there.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -24,19 +27,39 @@ use crate::storage::NodeRow;
 /// How often offers are written and read.
 const PAUSE: Duration = Duration::from_millis(200);
 
+/// The same while tasks are handed over.
+const BRISK_PAUSE: Duration = Duration::from_millis(20);
+
 /// How long an offer that was used is not used again unless it has changed.
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// How many runs are handed over at once.
 const AT_ONCE: usize = 64;
 
-/// What the database has of this process's offers, and which offers of others it has used.
+/// What the database has of this process's offers, and which offers of others were used.
 #[derive(Default)]
 struct KnownOffers {
     /// How often this process had entered the list of nodes.
     entered: u64,
-    offers: HashMap<Tenant, Arc<str>>,
+    offers: HashMap<Tenant, Vec<Offered>>,
+    /// The tenants to whose members or workers here tasks were handed over since their offers were
+    /// written: those are written again, at the next turn.
+    to_renew: HashSet<Tenant>,
+    turn: u64,
     used: HashMap<(NodeRow, Tenant), (Arc<str>, Instant)>,
+    /// When a task was handed over last, from here or to here.
+    handed_over: Option<Instant>,
+}
+
+impl KnownOffers {
+    fn pause(&self) -> Duration {
+        let is_brisk = |at: Instant| at.elapsed() < AGAIN;
+        if self.handed_over.is_some_and(is_brisk) {
+            BRISK_PAUSE
+        } else {
+            PAUSE
+        }
+    }
 }
 
 impl Runtime {
@@ -47,11 +70,17 @@ impl Runtime {
             return;
         }
         let mut known = KnownOffers::default();
-        let pause = || tokio::time::sleep(PAUSE);
-        while stop.run_until_cancelled(pause()).await.is_some() {
+        let pause = |known: &KnownOffers| tokio::time::sleep(known.pause());
+        while stop.run_until_cancelled(pause(&known)).await.is_some() {
+            let arrived: Vec<Tenant> = self.storage().handed_over_lately().collect();
             if let Err(error) = self.write_offers(&mut known).await {
                 debug!(%error, "what members and workers offer could not be written; trying again");
             }
+            if !arrived.is_empty() {
+                known.handed_over = Some(Instant::now());
+            }
+            // Only now: what has just arrived may not be with who takes it yet.
+            known.to_renew.extend(arrived);
             if let Err(failure) = self.use_offers(&mut known).await {
                 debug!(failure = %failure.in_full(), "the offers of other processes could not be used; trying again");
             }
@@ -72,11 +101,18 @@ impl Runtime {
             known.offers.remove(&tenant);
         }
         for (tenant, offers) in now {
-            let text: Arc<str> = serde_json::to_string(&offers).unwrap_or_default().into();
-            if known.offers.get(&tenant) != Some(&text) {
-                storage.offer(&tenant, Some(&text)).await?;
-                known.offers.insert(tenant, text);
+            let is_renewed = known.to_renew.contains(&tenant);
+            let before = known.offers.get(&tenant);
+            if !is_renewed && before.is_some_and(|before| Offered::are_alike(before, &offers)) {
+                continue;
             }
+            known.turn += u64::from(is_renewed);
+            let offers = offers.into_iter().map(|offer| offer.at_turn(known.turn));
+            let offers: Vec<Offered> = offers.collect();
+            let text = serde_json::to_string(&offers).unwrap_or_default();
+            storage.offer(&tenant, Some(&text)).await?;
+            known.to_renew.remove(&tenant);
+            known.offers.insert(tenant, offers);
         }
         Ok(())
     }
@@ -109,6 +145,7 @@ impl Runtime {
         if given.is_empty() {
             return Ok(());
         }
+        known.handed_over = Some(Instant::now());
         if let Err(error) = self.storage().refresh().await {
             for (_, tenant, task) in &given {
                 channels.put_back(tenant, task);

@@ -10,10 +10,10 @@ use std::{
 };
 
 use tokio_util::sync::CancellationToken;
-use tracing::warn;
+use tracing::{debug, warn};
 
 use crate::compute::tasks::{Lease, Leased, TaskSpec, TaskView};
-use crate::error::Failure;
+use crate::error::{Code, Failure};
 use crate::id::Tenant;
 use crate::runtime::Runtime;
 
@@ -45,7 +45,7 @@ impl Runtime {
         });
         let changes: Vec<Change> = changes.collect();
         if let Err(failure) = self.change_leases(tenant, &changes).await {
-            warn!(failure = %failure.in_full(), "the leases of tasks could not be stored");
+            not_stored(&failure);
         }
     }
 
@@ -68,7 +68,7 @@ impl Runtime {
             for (tenant, changes) in self.changed_leases() {
                 for part in changes.chunks(AT_ONCE) {
                     if let Err(failure) = self.change_leases(&tenant, part).await {
-                        warn!(failure = %failure.in_full(), "the leases of tasks could not be stored; trying again");
+                        not_stored(&failure);
                     }
                 }
             }
@@ -176,6 +176,16 @@ impl Runtime {
         }
         // Not before: it may be handed out by two at once, and then both do the same.
         self.storage().use_lease(&tenant, &task);
+    }
+}
+
+/// Leases that are kept in memory only, until they change again. While the storage refuses writes, it
+/// says so itself.
+fn not_stored(failure: &Failure) {
+    if failure.code() == Code::StorageUnavailable {
+        debug!("the leases of tasks wait for the storage");
+    } else {
+        warn!(failure = %failure.in_full(), "the leases of tasks could not be stored");
     }
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Timestamp;
 use crate::compute::tasks::Used;
 use crate::error::Failure;
-use crate::program::{self, Arrival, EventKind, HistoryEvent, Run, Status, Waiting};
+use crate::program::{self, Arrival, EventKind, HistoryEvent, Run, Status, Task, Waiting};
 use crate::runtime::{Initiator, later::By};
 use crate::storage::{RunAdvance, StoredRun};
 
@@ -135,6 +135,12 @@ impl RunState {
         out.chain(self.run.given_up())
             .map(|task| task.ordinal)
             .collect()
+    }
+
+    /// The call of a saga that is out and is waited for.
+    pub(super) fn call_out(&self) -> Option<&Task> {
+        let task = self.run.outstanding();
+        task.filter(|task| task.purpose.is_some())
     }
 
     /// What the task of that ordinal has used up.

@@ -1,12 +1,14 @@
 //! Runs that another process has driven: those that were at work when the service stopped, and those
 //! of processes that are gone (`help/design/runs.md` §5.4).
 //!
+//! Tenants take turns: the runs of one do not wait for all those of another.
+//!
 //! A run is taken over by an ordinary advance, which compares its position and leaves its state as it
 //! is. The task that is out is then sent again under its id, unless its worker still has the lease.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::HashMap, slice, sync::Arc, time::Duration};
 
-use futures_util::{StreamExt as _, stream};
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use tokio::{
     sync::oneshot,
     time::{MissedTickBehavior, interval, sleep},
@@ -26,8 +28,15 @@ use crate::runtime::Runtime;
 /// How many runs are read at a time.
 const PAGE: i64 = 1_000;
 
-/// How many are taken over at once.
-const AT_ONCE: usize = 64;
+/// How many are found before the first is taken over: tenants take turns among those.
+const FOUND_MAX: usize = 1_000_000;
+
+/// How many runs of a tenant are taken over in its turn, by one commit.
+const TURN: usize = 64;
+
+/// How many turns there are at once, and how many runs are read at once in each.
+const TURNS_AT_ONCE: usize = 8;
+const READS_AT_ONCE: usize = 8;
 
 /// How often runs of processes that are gone are looked for.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -70,76 +79,139 @@ impl Runtime {
     async fn resume_all(&self) -> Result<usize, Failure> {
         let (mut after, mut resumed) = (RunId::new(0), 0);
         loop {
-            let page = self.storage().orphaned_runs(after, PAGE).await?;
-            let Some((_, last)) = page.last() else {
+            let found = self.find_orphans(&mut after).await?;
+            if found.is_empty() {
                 return Ok(resumed);
-            };
-            after = *last;
+            }
             self.storage().refresh().await?;
-            let resuming = stream::iter(page).map(|(tenant, run)| async move {
-                (self.resume_run(&tenant, run).await, tenant, run)
-            });
-            let mut resuming = resuming.buffer_unordered(AT_ONCE);
-            while let Some((outcome, tenant, run)) = resuming.next().await {
-                match outcome {
-                    Ok(is_resumed) => resumed += usize::from(is_resumed),
-                    // Another process was faster.
-                    Err(failure) if failure.code() == Code::Conflict => {}
-                    Err(failure) => {
-                        warn!(failure = %failure.in_full(), run.id = %run, "a run could not be resumed; retrying");
-                        if !self.storage().is_shared() {
-                            // Nobody looks for it again.
-                            self.0.retries.put(&tenant, run, INTERVAL);
-                        }
+            let resuming = stream::iter(by_turns(found))
+                .map(|(tenant, runs)| async move { self.resume_some(&tenant, runs).await });
+            let mut resuming = resuming.buffer_unordered(TURNS_AT_ONCE);
+            while let Some(some) = resuming.next().await {
+                resumed += some;
+            }
+        }
+    }
+
+    /// The next runs, by tenant, that no live process drives and that this one is to resume.
+    async fn find_orphans(
+        &self,
+        after: &mut RunId,
+    ) -> Result<HashMap<Tenant, Vec<RunId>>, Failure> {
+        let storage = self.storage();
+        let (mut found, mut count) = (HashMap::<Tenant, Vec<RunId>>::new(), 0);
+        while count < FOUND_MAX {
+            let page = storage.orphaned_runs(*after, PAGE).await?;
+            let Some((_, last)) = page.last() else { break };
+            *after = *last;
+            for (tenant, run) in page {
+                if storage.has_share(run.number()) {
+                    found.entry(tenant).or_default().push(run);
+                    count += 1;
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Resumes runs of a tenant; how many.
+    async fn resume_some(&self, tenant: &Tenant, runs: Vec<RunId>) -> usize {
+        let storage = self.storage();
+        if storage.is_shared()
+            && runs.len() > 1
+            && let Ok(resumed) = self.take_runs_over(tenant, runs.clone()).await
+        {
+            return resumed;
+        }
+        // One of them may have moved, or cannot be read; the others are not held up by it.
+        let mut resumed = 0;
+        for run in runs {
+            let outcome = if storage.is_shared() {
+                self.take_runs_over(tenant, vec![run]).await
+            } else {
+                self.wake_again(tenant, run).await
+            };
+            match outcome {
+                Ok(some) => resumed += some,
+                // Another process was faster.
+                Err(failure) if failure.code() == Code::Conflict => {}
+                Err(failure) => {
+                    warn!(failure = %failure.in_full(), run.id = %run, "a run could not be resumed; retrying");
+                    if !storage.is_shared() {
+                        // Nobody looks for it again.
+                        self.0.retries.put(tenant, run, INTERVAL);
                     }
                 }
             }
         }
+        resumed
     }
 
-    async fn resume_run(&self, tenant: &Tenant, run: RunId) -> Result<bool, Failure> {
-        let storage = self.storage();
-        if !storage.is_shared() {
-            storage.wake_run(tenant, run).await?;
-            return Ok(true);
-        }
-        if !storage.has_share(run.number()) {
-            return Ok(false);
-        }
-        self.take_run_over(tenant, run).await
-    }
-
-    /// Drives a run from now on that no live process drives; false if there is one.
-    async fn take_run_over(&self, tenant: &Tenant, run: RunId) -> Result<bool, Failure> {
-        let storage = self.storage();
+    /// Resumes a run that this process has driven before it was restarted.
+    async fn wake_again(&self, tenant: &Tenant, run: RunId) -> Result<usize, Failure> {
         let read = self.read_run(tenant, run).await?;
-        let ReadRun { stored, state } = &read;
-        if !stored.is_out || storage.is_driven(stored) {
-            return Ok(false);
+        self.resumes_call(tenant, &read.state);
+        self.storage().wake_run(tenant, run).await?;
+        Ok(1)
+    }
+
+    /// Drives those of some runs of a tenant from now on, by one commit, that no live process drives;
+    /// how many.
+    async fn take_runs_over(&self, tenant: &Tenant, runs: Vec<RunId>) -> Result<usize, Failure> {
+        let reading = stream::iter(runs)
+            .map(|run| self.read_run(tenant, run))
+            .buffered(READS_AT_ONCE);
+        let mut orphans: Vec<ReadRun> = reading.try_collect().await?;
+        let is_driven = |read: &ReadRun| self.storage().is_driven(&read.stored);
+        orphans.retain(|read| read.stored.is_out && !is_driven(read));
+        if orphans.is_empty() {
+            return Ok(0);
         }
-        let out = state.out().into_iter();
-        let out: Vec<_> = out.map(|one| task_id(&state.run.id, one)).collect();
-        let mut found = Vec::new();
-        for task in &out {
-            if storage.find_lease(tenant, task).await? {
-                found.push(task);
-            }
+        let mut leases = Vec::new();
+        let mut taken = self.find_leases(tenant, &orphans, &mut leases).await;
+        for read in &orphans {
+            self.resumes_call(tenant, &read.state);
         }
-        let taken = self.commit_driver(tenant, &read).await;
+        if taken.is_ok() {
+            taken = self.commit_driver(tenant, &orphans).await;
+        }
         if taken.is_err() {
-            for task in found {
-                storage.leave_lease(tenant, task);
+            for task in leases {
+                self.storage().leave_lease(tenant, &task);
+            }
+            for read in &orphans {
+                self.leaves_call(tenant, &read.state);
             }
         }
         taken?;
-        Ok(true)
+        Ok(orphans.len())
     }
 
-    /// Commits that this process drives a run.
-    async fn commit_driver(&self, tenant: &Tenant, read: &ReadRun) -> Result<(), Failure> {
+    /// Finds the leases of tasks of runs that are about to be taken over.
+    async fn find_leases(
+        &self,
+        tenant: &Tenant,
+        orphans: &[ReadRun],
+        found: &mut Vec<Arc<str>>,
+    ) -> Result<(), Failure> {
+        for ReadRun { state, .. } in orphans {
+            for one in state.out() {
+                let task = task_id(&state.run.id, one);
+                if self.storage().find_lease(tenant, &task).await? {
+                    found.push(task);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Commits that this process drives runs.
+    async fn commit_driver(&self, tenant: &Tenant, runs: &[ReadRun]) -> Result<(), Failure> {
         let (by, mut session) = self.own_session(tenant);
-        let as_it_is = read.state.stored(&[])?;
-        session.unit()?.take_run_over(&read.stored, as_it_is)?;
+        let unit = session.unit()?;
+        for ReadRun { stored, state } in runs {
+            unit.take_run_over(stored, state.stored(&[])?)?;
+        }
         session.finish(&by.cancel).await
     }
 
@@ -218,7 +290,7 @@ impl Runtime {
         let (runtime, tenant) = (self.clone(), tenant.clone());
         let (ended, outcome) = oneshot::channel();
         self.0.calls.spawn(async move {
-            let committed = runtime.commit_driver(&tenant, &read).await;
+            let committed = runtime.commit_driver(&tenant, slice::from_ref(&read)).await;
             match &committed {
                 // So does who looks at the run after the commit; one of them is the first.
                 Ok(()) => runtime.hand_out(spec),
@@ -283,5 +355,39 @@ impl Runtime {
             }
             self.give_up_task(tenant, &task, MOVED);
         }
+    }
+}
+
+/// Cuts the runs of tenants into turns: all first turns come before all second ones.
+fn by_turns(found: HashMap<Tenant, Vec<RunId>>) -> Vec<(Tenant, Vec<RunId>)> {
+    let mut turns: Vec<(usize, Tenant, Vec<RunId>)> = Vec::new();
+    for (tenant, runs) in found {
+        let of_tenant = runs.chunks(TURN).enumerate();
+        turns.extend(of_tenant.map(|(turn, runs)| (turn, tenant.clone(), runs.to_vec())));
+    }
+    turns.sort_by_key(|(turn, ..)| *turn);
+    let turns = turns.into_iter();
+    turns.map(|(_, tenant, runs)| (tenant, runs)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tenant_with_many_runs_does_not_hold_up_another() {
+        let runs = |from: i64, until: i64| (from..until).map(RunId::new).collect::<Vec<_>>();
+        let many: Tenant = "many".into();
+        let few: Tenant = "few".into();
+        let found = HashMap::from([
+            (many.clone(), runs(0, 3_000)),
+            (few.clone(), runs(3_000, 3_001)),
+        ]);
+        let turns = by_turns(found);
+        let at = turns.iter().position(|(tenant, _)| *tenant == few);
+        assert!(at.is_some_and(|at| at < 2), "{at:?}");
+        let of_many = turns.into_iter().filter(|(tenant, _)| *tenant == many);
+        let of_many: Vec<_> = of_many.flat_map(|(_, runs)| runs).collect();
+        assert_eq!(of_many, runs(0, 3_000));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tokio::time::{Interval, MissedTickBehavior};
+use tokio::time::{Instant, Interval, MissedTickBehavior};
 use tracing::{error, info, warn};
 
 use super::{Committer, answer, answer_early, flight::Validated, refuse_all};
@@ -15,6 +15,9 @@ use crate::storage::{
 
 /// How long the committer waits before it tries a failed storage again.
 const RECOVERY_PAUSE: Duration = Duration::from_millis(500);
+
+/// How often it is said why the storage is still unavailable.
+const SAY_EVERY: Duration = Duration::from_mins(1);
 
 /// How long those are kept waiting whose commit has failed, in case its outcome shows.
 const ANSWER_WITHIN: Duration = Duration::from_secs(3);
@@ -181,9 +184,9 @@ async fn attempts(writer: &mut Writer, commits: &[CommitRow], cause: Cause) -> b
         // What is damaged stays so.
         return std::future::pending().await;
     }
-    let mut said = String::new();
+    let mut said: Option<(String, Instant)> = None;
     loop {
-        let known = match writer.reopen().await {
+        let known = match writer.reopen(cause).await {
             Ok(()) => writer.knows(commits).await,
             Err(error) => Err(error),
         };
@@ -191,9 +194,12 @@ async fn attempts(writer: &mut Writer, commits: &[CommitRow], cause: Cause) -> b
             Ok(known) => return known,
             Err(error) => {
                 let text = error.to_string();
-                if text != said {
+                let is_known = said
+                    .as_ref()
+                    .is_some_and(|(said, at)| *said == text && at.elapsed() < SAY_EVERY);
+                if !is_known {
                     warn!(%error, "the storage is still unavailable");
-                    said = text;
+                    said = Some((text, Instant::now()));
                 }
             }
         }

@@ -10,7 +10,9 @@ use crate::clock::Timestamp;
 use crate::entity::{Position, Sequence};
 use crate::storage::{
     Error, Storage,
-    draft::{Committed, Draft, Holders, RecordView, Taken, claimed},
+    draft::{
+        Committed, Draft, Holders, IfGone, MessageChange, MessageView, RecordView, Taken, claimed,
+    },
     port::{Newest, TaskKey},
     submission::Submission,
     validate::{self, ModelView, View},
@@ -61,6 +63,7 @@ impl Committer {
         view_runs(&self.storage, &mut view, batch).await?;
         view.records = records(&self.storage, drafts()).await?;
         view.topics = topics(&self.storage, &mut self.newest_topic, drafts()).await?;
+        view.messages = messages(&self.storage, drafts()).await?;
         let lone: Vec<TaskKey> = drafts().flat_map(Draft::lone_tasks).collect();
         if !lone.is_empty() {
             let found = self.storage.0.database.tasks(&lone).await?;
@@ -83,7 +86,7 @@ impl Committer {
         let stamped = self.storage.0.instants.stamp(self.storage.now(), count);
         let mut at = stamped.micros();
         let is_shared = self.storage.0.database.is_shared();
-        for submission in batch {
+        for mut submission in batch {
             let first = Position(self.next);
             let Draft {
                 assumed, tenant, ..
@@ -118,6 +121,7 @@ impl Committer {
                 Ok((tenant, committed)) => {
                     self.next = committed.sequence.0 + 1;
                     at += 1;
+                    view.messages.take(&mut submission.draft);
                     if is_shared {
                         let bytes = submission.draft.stored_bytes();
                         rows.batch.add_stored(tenant.0, bytes);
@@ -231,6 +235,40 @@ async fn view_runs(storage: &Storage, view: &mut View, batch: &[Submission]) -> 
         view.runs.extend(found.map(|(run, at)| (run, Some(at))));
     }
     Ok(())
+}
+
+/// The messages that units delete and that are there; of none, without a trip.
+async fn messages<'a>(
+    storage: &Storage,
+    drafts: impl Iterator<Item = &'a Draft>,
+) -> Result<MessageView, Error> {
+    let inner = &storage.0;
+    // Where other processes write too, any of them may count.
+    let counts = inner.usage.is_counted() || inner.database.is_shared();
+    let wanted = |change: &MessageChange| match change {
+        MessageChange::Drop(id, if_gone, _) => {
+            (counts || *if_gone != IfGone::Ignore).then_some(*id)
+        }
+        MessageChange::Put(..) => None,
+    };
+    let mut tenants = HashMap::new();
+    let mut ids = Vec::new();
+    for draft in drafts.filter(|draft| !draft.messages.is_empty()) {
+        // A tenant that has never written has no messages.
+        if let Some(row) = storage.tenant_row(&draft.tenant).await? {
+            tenants.insert(row, &draft.tenant);
+            ids.extend(draft.messages.iter().filter_map(wanted));
+        }
+    }
+    let mut view = MessageView::default();
+    if !ids.is_empty() {
+        for (id, tenant, bytes) in inner.database.message_sizes(&ids).await? {
+            if let Some(tenant) = tenants.get(&tenant) {
+                view.know(id, tenant, usize::try_from(bytes).unwrap_or(0));
+            }
+        }
+    }
+    Ok(view)
 }
 
 /// The positions of what units have read of records; of nothing, without a trip.

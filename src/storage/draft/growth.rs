@@ -51,62 +51,79 @@ struct Known {
     grown: Arc<Definitions>,
 }
 
+impl Known {
+    fn of(base: &Arc<Definitions>) -> Self {
+        Self {
+            base: Arc::clone(base),
+            steps: 0,
+            grown: Arc::clone(base),
+        }
+    }
+}
+
 impl Growth {
     pub(in crate::storage) const fn len(&self) -> usize {
         self.steps.len()
     }
 
-    /// Takes in what a document adds; roughly how many bytes that takes.
+    /// Takes in what a document adds to these definitions: what they are then, and roughly how many
+    /// bytes the addition takes.
     pub(in crate::storage) fn add(
         &mut self,
-        model: &ModelKey,
+        definitions: Arc<Definitions>,
         extension: Extension,
         sender: Sender,
-    ) -> Result<usize, Error> {
+    ) -> Result<(Arc<Definitions>, usize), Error> {
         let size = encode_schema(&extension.delta)?.len();
+        let before = self.steps.len();
+        let model = definitions.model.key.clone();
+        let known = self
+            .known
+            .get_mut(&model)
+            .filter(|known| known.steps == before && Arc::ptr_eq(&known.grown, &definitions));
+        let grown = if let Some(known) = known {
+            // Nobody else may have it then, so that no copy is made.
+            drop(definitions);
+            known.steps += 1;
+            Arc::make_mut(&mut known.grown).grow(&extension.delta);
+            Arc::clone(&known.grown)
+        } else {
+            definitions.with(&extension.delta)
+        };
         self.steps.push(Widening {
-            model: model.clone(),
+            model,
             delta: extension.delta,
             needs: extension.needs,
             sender,
         });
-        Ok(size)
+        Ok((grown, size))
     }
 
     /// Forgets all but the first.
     pub(in crate::storage) fn truncate(&mut self, len: usize) {
         if len < self.steps.len() {
             self.steps.truncate(len);
-            self.known.clear();
+            self.known.retain(|_, known| known.steps <= len);
         }
     }
 
     /// The definitions as the unit sees them.
     pub(in crate::storage) fn apply(&mut self, base: Arc<Definitions>) -> Arc<Definitions> {
-        let model = &base.model.key;
-        if !self.steps.iter().any(|step| step.model == *model) {
+        if self.steps.is_empty() {
             return base;
         }
-        let known = self
-            .known
-            .get(model)
-            .filter(|known| Arc::ptr_eq(&known.base, &base));
-        let (mut grown, from) = known.map_or_else(
-            || (Arc::clone(&base), 0),
-            |known| (Arc::clone(&known.grown), known.steps),
-        );
-        for step in self.steps.iter().skip(from) {
-            if step.model == *model {
-                grown = grown.with(&step.delta);
+        let model = base.model.key.clone();
+        let known = self.known.entry(model).or_insert_with(|| Known::of(&base));
+        if !Arc::ptr_eq(&known.base, &base) {
+            *known = Known::of(&base);
+        }
+        for step in &self.steps[known.steps..] {
+            if step.model == base.model.key {
+                Arc::make_mut(&mut known.grown).grow(&step.delta);
             }
         }
-        let known = Known {
-            steps: self.steps.len(),
-            grown: Arc::clone(&grown),
-            base: Arc::clone(&base),
-        };
-        self.known.insert(model.clone(), known);
-        grown
+        known.steps = self.steps.len();
+        Arc::clone(&known.grown)
     }
 
     /// What is to be committed: one delta for each model.

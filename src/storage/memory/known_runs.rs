@@ -9,7 +9,7 @@ use std::{
     },
 };
 
-use foldhash::HashMap;
+use foldhash::{HashMap, HashSet};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 
@@ -49,6 +49,8 @@ pub(in crate::storage) struct Runs {
     awaited: Mutex<Awaited>,
     /// Those of which this process has work out; only where other processes advance runs, too.
     driven: Option<Mutex<HashMap<RunId, WokenRun>>>,
+    /// The tenants of runs that other processes have handed over to this one.
+    handed_over: Mutex<HashSet<Tenant>>,
     /// Whether other processes may have changed who drives runs, and this one does not know which.
     may_have_moved: AtomicBool,
     /// Who waits for the end of runs.
@@ -153,6 +155,7 @@ impl Runs {
             task_notes: Mutex::default(),
             awaited: Mutex::new(awaited),
             driven: is_shared.then(Mutex::default),
+            handed_over: Mutex::default(),
             may_have_moved: AtomicBool::new(false),
             ends: Mutex::default(),
         }
@@ -292,9 +295,17 @@ impl Runs {
     /// The work of a run that is out is for this process to send from now on.
     pub(in crate::storage) fn handed_over(&self, tenant: &Tenant, line: TenantRow, run: RunId) {
         if let Some(driven) = &self.driven {
-            driven.lock().insert(run, woken(tenant, line, run));
+            let known = driven.lock().insert(run, woken(tenant, line, run));
+            if known.is_none() {
+                self.handed_over.lock().insert(tenant.clone());
+            }
         }
         self.wake(tenant, line, run);
+    }
+
+    /// The tenants of runs that were handed over to this process since this was asked last.
+    pub(in crate::storage) fn handed_over_lately(&self) -> HashSet<Tenant> {
+        std::mem::take(&mut *self.handed_over.lock())
     }
 
     /// A run has ended, which who looks at it now finds.

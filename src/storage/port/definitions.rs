@@ -34,8 +34,14 @@ impl Definitions {
     /// A copy with a schema that is extended by `delta`.
     #[must_use]
     pub fn with(&self, delta: &Schema) -> Arc<Self> {
-        let schema = Schema::clone(&self.model.schema).merge(delta.clone());
-        self.with_schema(Arc::new(schema), self.deltas)
+        let mut grown = self.clone();
+        grown.grow(delta);
+        Arc::new(grown)
+    }
+
+    /// Extends the schema by `delta`; it is copied only if someone else has it, too.
+    pub(in crate::storage) fn grow(&mut self, delta: &Schema) {
+        Arc::make_mut(&mut self.model.schema).add(delta.clone());
     }
 
     /// A copy with another schema, which is stored as so many deltas.

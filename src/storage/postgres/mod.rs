@@ -75,6 +75,7 @@ const MIGRATIONS_MADE: &str = include_str!("sql/migrations_made.sql");
 /// Statements a connection keeps prepared.
 const STATEMENTS_KEPT: usize = 256;
 
+const SESSION_MIGRATIONS: &str = include_str!("sql/session_migrations.sql");
 const SESSION_READS: &str = include_str!("sql/session_reads.sql");
 
 /// How many connections there are beside those that read: one writes, one asks for the newest commit,
@@ -237,6 +238,7 @@ async fn bring_up_to_date(
     connection: &mut PgConnection,
     migrate: Migrate,
 ) -> Result<usize, Trouble> {
+    connection.execute(SESSION_MIGRATIONS).await?;
     let is_made: bool = sqlx::query_scalar(MIGRATIONS_MADE)
         .fetch_one(&mut *connection)
         .await?;

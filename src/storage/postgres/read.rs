@@ -28,6 +28,7 @@ const ENTITY_POSITIONS: &str = include_str!("sql/entity_positions.sql");
 const FEED: &str = include_str!("sql/feed.sql");
 const HISTORY: &str = include_str!("sql/history.sql");
 const MESSAGE_GET: &str = include_str!("sql/message_get.sql");
+const MESSAGE_SIZES: &str = include_str!("sql/message_sizes.sql");
 const OUTCOME_GET: &str = include_str!("sql/outcome_get.sql");
 const OUTCOME_NEXT_EXPIRY: &str = include_str!("sql/outcome_next_expiry.sql");
 const OUTCOME_PRINTS: &str = include_str!("sql/outcome_prints.sql");
@@ -140,6 +141,26 @@ impl Postgres {
             .fetch_optional(&self.reads)
             .await?;
         Ok(row.map(Message::from))
+    }
+
+    /// Those of these messages that there are: whose each is, and how many bytes it has.
+    pub(in crate::storage) async fn message_sizes(
+        &self,
+        ids: &[EdgeMessageId],
+    ) -> Result<Vec<(EdgeMessageId, TenantRow, i64)>, Error> {
+        let mut found = Vec::new();
+        for part in ids.chunks(ASKED_AT_ONCE) {
+            let part: Vec<Uuid> = part.iter().map(|id| id.uuid()).collect();
+            let rows: Vec<(Uuid, i64, i64)> = sqlx::query_as(MESSAGE_SIZES)
+                .bind(part)
+                .fetch_all(&self.reads)
+                .await?;
+            let rows = rows.into_iter();
+            found.extend(
+                rows.map(|(id, t, bytes)| (EdgeMessageId::from_uuid(id), TenantRow(t), bytes)),
+            );
+        }
+        Ok(found)
     }
 
     pub(in crate::storage) async fn current(

@@ -256,6 +256,24 @@ impl Storage {
         self.once_durable(counts).await
     }
 
+    /// How many entities of each model of a tenant are in each state now; one that is deleted
+    /// meanwhile has none.
+    pub async fn all_counts_by_state(
+        &self,
+        tenant: &Tenant,
+    ) -> Result<Vec<(ModelKey, Vec<(StateName, i64)>)>, Error> {
+        let mut counts = Vec::new();
+        let Some(row) = self.tenant_row(tenant).await? else {
+            return Ok(counts);
+        };
+        for listed in self.models(tenant).await? {
+            let _turn = self.0.long_reads.turn(row).await;
+            let by_state = self.0.database.counts_by_state(listed.row).await?;
+            counts.push((listed.key, by_state));
+        }
+        self.once_durable(counts).await
+    }
+
     /// How many entities of a model are in each state now.
     pub async fn counts_by_state(
         &self,

@@ -71,6 +71,11 @@ impl Storage {
         self.0.database.offer(self.node(), tenant, offers).await
     }
 
+    /// The tenants of runs that other processes have handed over to this one since this was asked last.
+    pub fn handed_over_lately(&self) -> impl Iterator<Item = Tenant> + use<> {
+        self.0.runs.handed_over_lately().into_iter()
+    }
+
     /// What is offered at the other nodes that are live.
     pub async fn offers(&self) -> Result<Vec<(NodeRow, Tenant, Arc<str>)>, Error> {
         self.0.database.offers(self.node(), Node::LIVE).await

@@ -8,8 +8,9 @@ use crate::clock::Timestamp;
 use crate::entity::Json;
 use crate::id::{EdgeMessageId, EntityId, RunId};
 use crate::storage::port::{
-    Claim, EntityRow, Identity, IdentityChange, Message, OutcomeRow, Remembered, RunTimer, Stored,
-    Subject, Task, TaskKey, TaskKind, TaskLine, TaskPage, TaskRow, TenantRow, Upkeep,
+    Claim, EntityRow, Identity, IdentityChange, Message, MessageRow, OutcomeRow, Remembered,
+    RunTimer, Stored, Subject, Task, TaskKey, TaskKind, TaskLine, TaskPage, TaskRow, TenantRow,
+    Upkeep,
 };
 
 impl State {
@@ -87,6 +88,22 @@ impl State {
             metadata: part(&row.metadata),
             content: part(&row.content),
         })
+    }
+
+    pub(in crate::storage) fn message_sizes(
+        &self,
+        ids: &[EdgeMessageId],
+    ) -> Vec<(EdgeMessageId, TenantRow, i64)> {
+        let of_them = self.messages.iter();
+        let of_them = of_them.map(|((id, t), row)| (EdgeMessageId::from_uuid(*id), *t, row));
+        let of_them = of_them.filter(|(id, ..)| ids.contains(id));
+        let bytes = |row: &MessageRow| {
+            let parts = [&row.header, &row.metadata, &row.content];
+            i64::try_from(parts.map(|part| part.len()).iter().sum::<usize>()).expect("few")
+        };
+        of_them
+            .map(|(id, t, row)| (id, TenantRow(t), bytes(row)))
+            .collect()
     }
 
     pub(in crate::storage) fn tasks_of(&self, entity: EntityRow) -> Vec<Task> {

@@ -11,9 +11,15 @@ use sqlx::{ConnectOptions as _, Connection as _, Executor as _, migrate::Migrate
 use sqlx_sqlite::{SqliteConnectOptions, SqliteConnection};
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::{MIGRATIONS, MODE, lock::lock, pages, place};
+use super::{
+    MIGRATIONS, MODE,
+    lock::lock,
+    pages,
+    place::{self, beside},
+    writer::{ACTOR_PUT, TENANT_PUT},
+};
 use crate::clock::Timestamp;
-use crate::entity::Sequence;
+use crate::entity::{ActorKind, Sequence};
 use crate::id::TransactionId;
 use crate::storage::port::{
     Cause, Copied, CopyError, DatabaseLocation, Newest, Progress, RecordKind, Restored, Settings,
@@ -134,7 +140,7 @@ pub(in crate::storage) async fn restore(
     check_is_file(from)?;
     let _lock = lock(&settings.place)?;
     // The setting may name a link, and the log is beside the file itself.
-    let to = &named.canonicalize().unwrap_or_else(|_| named.clone());
+    let to = &place::behind_links(named);
     if from.canonicalize()? == *to {
         return Err(CopyError::Same(to.clone()));
     }
@@ -148,8 +154,8 @@ pub(in crate::storage) async fn restore(
     let replaced = newest(to).await.map_or(0, |newest| newest.sequence.0);
     let prepared = prepare(&partial.path, from, replaced, now).await;
     let (newest, has_variables) = prepared.map_err(|error| naming(to, error))?;
-    // A crash between the two renames would leave the old database without what is only in its log.
-    // One that cannot be used any more keeps its log.
+    // A crash before the copy is in its place would leave the old database without what is only in
+    // its log. One that cannot be used any more keeps its log.
     let _ = copy_log_back(to).await;
     let kept = put_aside(to, now)?;
     // Before the copy is there, no log of another database is.
@@ -218,7 +224,7 @@ impl Drop for Partial {
 }
 
 /// An error that says which file there was no room for.
-fn naming(path: &Path, error: CopyError) -> CopyError {
+pub(super) fn naming(path: &Path, error: CopyError) -> CopyError {
     if let CopyError::Database(failure) = &error
         && failure.cause() == Cause::Full
     {
@@ -251,14 +257,6 @@ fn check_is_file(path: &Path) -> Result<(), CopyError> {
 fn unusable(path: &Path) -> impl FnOnce(io::Error) -> CopyError {
     let path = path.to_owned();
     |source| CopyError::Unusable { path, source }
-}
-
-/// A file beside another, of its name with something added.
-fn beside(path: &Path, added: &str) -> PathBuf {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".");
-    name.push(added);
-    path.with_file_name(name)
 }
 
 /// Copies what one read sees into a new file.
@@ -297,9 +295,10 @@ async fn copy(
     };
     copied.map_err(|error| unreadable(from, error))?;
     source.close().await?;
-    // A group may be meant to read it. Nobody else is, whoever reads a file of an old release.
-    let rights = fs::metadata(from)?.permissions().mode() & 0o770;
-    fs::set_permissions(to, fs::Permissions::from_mode(rights))?;
+    // A group may be meant to read it. Nobody else is, whoever reads a file of an old release. Its
+    // owner writes to it, also if the copy that it is restored from is protected against that.
+    let rights = fs::metadata(from)?.permissions().mode();
+    fs::set_permissions(to, fs::Permissions::from_mode((rights & 0o770) | MODE))?;
     Ok(())
 }
 
@@ -407,11 +406,17 @@ async fn prepare(
     let newest = newest_of(&mut connection).await?;
     let migrated = MIGRATIONS.run(&mut connection).await;
     migrated.map_err(|error| not_migrated(from, error))?;
+    let (tenant, author) = match newest.sequence {
+        Sequence(0) => first_author(&mut connection).await?,
+        _ => (0, 0),
+    };
     sqlx::query(SKIP)
         .bind(SKIPPED)
         .bind(TransactionId::fresh().uuid())
         .bind(now.micros())
         .bind(replaced)
+        .bind(tenant)
+        .bind(author)
         .execute(&mut connection)
         .await?;
     let has_variables = sqlx::query_scalar(HAS_VARIABLES)
@@ -420,6 +425,21 @@ async fn prepare(
         .await?;
     connection.close().await?;
     Ok((newest, has_variables))
+}
+
+/// Who leaves out positions in a database in which nobody has written yet; with its tenant.
+async fn first_author(connection: &mut SqliteConnection) -> Result<(i64, i64), sqlx::Error> {
+    let tenant: i64 = sqlx::query_scalar(TENANT_PUT)
+        .bind("default-tenant")
+        .fetch_one(&mut *connection)
+        .await?;
+    let author = sqlx::query_scalar(ACTOR_PUT)
+        .bind(tenant)
+        .bind(ActorKind::System.as_str())
+        .bind("system")
+        .fetch_one(connection)
+        .await?;
+    Ok((tenant, author))
 }
 
 /// Why a copy could not be brought up to date. One of a newer version has migrations that this one
@@ -447,9 +467,13 @@ async fn copy_log_back(database: &Path) -> Result<(), sqlx::Error> {
 }
 
 /// Gives the database that is there another name, with its log: beside another database, `SQLite`
-/// would take that log for its own.
+/// would take that log for its own. One without a log keeps its own name until it is replaced, where
+/// files can have two, so that a service that starts meanwhile makes no empty one.
 fn put_aside(database: &Path, now: Timestamp) -> io::Result<Option<PathBuf>> {
     let kept = beside(database, &format!("replaced-{}", now.micros()));
+    if !place::log_of(database).exists() && fs::hard_link(database, &kept).is_ok() {
+        return Ok(Some(kept));
+    }
     let is_moved = |from: &Path, to: &Path| match fs::rename(from, to) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
@@ -511,5 +535,55 @@ mod tests {
         let copy = rusqlite::Connection::open(&to).expect("opens");
         let read = copy.execute_batch("select * from later");
         read.expect("a copy of the database after the write");
+    }
+
+    /// A folder with an empty database, and a backup of it.
+    async fn backed_up() -> (tempfile::TempDir, Settings, PathBuf) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let settings = settings(DatabaseLocation::File(folder.path().join("interlock.db")));
+        Sqlite::migrate(&settings).await.expect("migrates");
+        let copy = folder.path().join("copy.db");
+        let copied = back_up(&settings, &copy, &|_, _| {}).await;
+        copied.expect("copied");
+        (folder, settings, copy)
+    }
+
+    #[tokio::test]
+    async fn a_protected_backup_without_commits_is_restored_to_be_written() {
+        let (folder, settings, copy) = backed_up().await;
+        fs::set_permissions(&copy, fs::Permissions::from_mode(0o440)).expect("protected");
+        let now = Timestamp::from_micros(1_000);
+        let restored = restore(&settings, &copy, true, now, &|_, _| {}).await;
+        restored.expect("restored");
+        let database = folder.path().join("interlock.db");
+        let mode = fs::metadata(&database).expect("there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o640);
+        // The positions before are left out.
+        let newest = newest(&database).await.expect("readable");
+        assert_eq!(newest.sequence, Sequence(1_000));
+    }
+
+    #[tokio::test]
+    async fn a_restore_through_a_link_to_nothing_makes_the_file_that_it_names() {
+        let (folder, settings, copy) = backed_up().await;
+        let (named, meant) = (
+            folder.path().join("interlock.db"),
+            folder.path().join("x.db"),
+        );
+        fs::remove_file(&named).expect("removed");
+        std::os::unix::fs::symlink("x.db", &named).expect("a link");
+        let now = Timestamp::from_micros(1_000);
+        let restored = restore(&settings, &copy, false, now, &|_, _| {}).await;
+        assert_eq!(restored.expect("restored").kept, None);
+        assert!(meant.is_file() && named.is_symlink());
+    }
+
+    #[tokio::test]
+    async fn a_database_keeps_its_name_until_it_is_replaced() {
+        let (folder, _, _) = backed_up().await;
+        let database = folder.path().join("interlock.db");
+        let kept = put_aside(&database, Timestamp::from_micros(1)).expect("a second name");
+        let inode = |path: &Path| fs::metadata(path).expect("there").ino();
+        assert_eq!(inode(&kept.expect("kept")), inode(&database));
     }
 }

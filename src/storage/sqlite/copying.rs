@@ -177,6 +177,16 @@ impl CopyEnd {
         rows: &[Row],
         mark: &CopyMark,
     ) -> Result<bool, CopyError> {
+        let written = self.write_page(table, rows, mark).await;
+        written.map_err(|error| backup::naming(&self.path, error))
+    }
+
+    async fn write_page(
+        &mut self,
+        table: &Table,
+        rows: &[Row],
+        mark: &CopyMark,
+    ) -> Result<bool, CopyError> {
         let before = mark.written - i64::try_from(rows.len()).unwrap_or_default();
         let mut transaction = self.connection.begin().await?;
         let moved = sqlx::query(MOVE)

@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::MODE;
+use super::{MODE, place, tail};
 use crate::storage::port::{DatabaseLocation, OpenError};
 
 /// Held while a process uses a database.
@@ -44,7 +44,7 @@ impl Lock {
             fs::create_dir_all(folder).map_err(unusable(folder))?;
         }
         // The setting may name a link, which would have a lock file of its own.
-        let named = lock_path(&path.canonicalize().unwrap_or_else(|_| path.to_owned()));
+        let named = lock_path(&place::behind_links(path));
         let file = OpenOptions::new()
             .create(true)
             .truncate(false)
@@ -92,6 +92,7 @@ pub(super) fn lock_or_make(place: &DatabaseLocation) -> Result<Option<Lock>, Ope
         return Ok(None);
     };
     let lock = Lock::beside(path)?;
+    check_may_be_made(path)?;
     let made = OpenOptions::new()
         .create(true)
         .truncate(false)
@@ -100,6 +101,32 @@ pub(super) fn lock_or_make(place: &DatabaseLocation) -> Result<Option<Lock>, Ope
         .open(path);
     made.map(drop).map_err(unusable(path))?;
     Ok(Some(lock.and_database(path)?))
+}
+
+/// Fails if a database that is missing or empty must have been there before. `SQLite` deletes the log
+/// beside a new database, and with it commits that were acknowledged.
+fn check_may_be_made(path: &Path) -> Result<(), OpenError> {
+    match fs::metadata(path) {
+        Ok(file) if file.len() > 0 => return Ok(()),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(unusable(path)(error)),
+        Ok(_) | Err(_) => {}
+    }
+    let database = place::behind_links(path);
+    let log = place::log_of(&database);
+    if tail::read(&log).map_err(unusable(&log))?.is_some() {
+        return Err(unusable(&log)(io::Error::other(
+            "it is the log of a database that is missing; put the database back beside it, or \
+             move the log away",
+        )));
+    }
+    let partial = place::beside(&database, "partial");
+    if partial.exists() {
+        return Err(unusable(&partial)(io::Error::other(
+            "it is left of a restore that was interrupted, and there is no database; restore \
+             again, or remove it",
+        )));
+    }
+    Ok(())
 }
 
 /// Whether another process has locked a file that `SQLite` opens, too; otherwise it is locked now.
@@ -118,4 +145,35 @@ fn lock_path(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".lock");
     path.with_file_name(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_database_is_made_where_one_must_have_been() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = |name: &str| folder.path().join(name);
+        let connection = rusqlite::Connection::open(path("test.db")).expect("opens");
+        connection
+            .execute_batch("pragma journal_mode = wal; create table t(a)")
+            .expect("makes");
+        fs::copy(path("test.db-wal"), path("lost.db-wal")).expect("copied");
+        fs::write(path("copied.db.partial"), "").expect("written");
+        std::os::unix::fs::symlink("lost.db", path("link.db")).expect("a link");
+        for (name, expected) in [
+            ("lost.db", "the log of a database that is missing"),
+            ("link.db", "the log of a database that is missing"),
+            ("copied.db", "a restore that was interrupted"),
+        ] {
+            let refused = lock_or_make(&DatabaseLocation::File(path(name)));
+            let Err(OpenError::Unusable { source, .. }) = refused else {
+                panic!("{name}: {refused:?}");
+            };
+            assert!(source.to_string().contains(expected), "{name}: {source}");
+            assert!(!path(name).exists(), "{name}");
+        }
+        assert!(lock_or_make(&DatabaseLocation::File(path("new.db"))).is_ok());
+    }
 }

@@ -20,6 +20,9 @@ use rustix::{
 
 use crate::storage::port::Misplaced;
 
+/// How many links are followed, as Linux does.
+const LINKS_MAX: usize = 40;
+
 /// What distinguishes one file from all others of the machine, as long as it exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Identity {
@@ -110,6 +113,29 @@ impl Placement {
             None => Ok(()),
         }
     }
+}
+
+/// The file that a path names, through links also to one that is not there.
+pub(super) fn behind_links(path: &Path) -> PathBuf {
+    let mut found = path.to_owned();
+    for _ in 0..LINKS_MAX {
+        let Ok(target) = fs::read_link(&found) else {
+            break;
+        };
+        found = match found.parent() {
+            Some(folder) => folder.join(target),
+            None => target,
+        };
+    }
+    found.canonicalize().unwrap_or(found)
+}
+
+/// A file beside another, of its name with something added.
+pub(super) fn beside(path: &Path, added: &str) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".");
+    name.push(added);
+    path.with_file_name(name)
 }
 
 /// The log of a database.

@@ -26,6 +26,7 @@ const FEED_GAP: &str = include_str!("sql/feed_gap.sql");
 const FEED: &str = include_str!("sql/feed.sql");
 const HISTORY: &str = include_str!("sql/history.sql");
 const MESSAGE_GET: &str = include_str!("sql/message_get.sql");
+const MESSAGE_SIZES: &str = include_str!("sql/message_sizes.sql");
 const OUTCOME_GET: &str = include_str!("sql/outcome_get.sql");
 const OUTCOME_NEXT_EXPIRY: &str = include_str!("sql/outcome_next_expiry.sql");
 const OUTCOME_PRINTS: &str = include_str!("sql/outcome_prints.sql");
@@ -139,6 +140,27 @@ impl Sqlite {
             .fetch_optional(&self.reads)
             .await?;
         Ok(row.map(Message::from))
+    }
+
+    /// Those of these messages that there are: whose each is, and how many bytes it has.
+    pub(in crate::storage) async fn message_sizes(
+        &self,
+        ids: &[EdgeMessageId],
+    ) -> Result<Vec<(EdgeMessageId, TenantRow, i64)>, Error> {
+        let mut found = Vec::new();
+        for part in ids.chunks(ASKED_AT_ONCE) {
+            let part = part.iter();
+            let list = json_list(part.map(|id| format!("\"{}\"", id.uuid().simple())));
+            let rows: Vec<(uuid::Uuid, i64, i64)> = sqlx::query_as(MESSAGE_SIZES)
+                .bind(list)
+                .fetch_all(&self.reads)
+                .await?;
+            let rows = rows.into_iter();
+            found.extend(
+                rows.map(|(id, t, bytes)| (EdgeMessageId::from_uuid(id), TenantRow(t), bytes)),
+            );
+        }
+        Ok(found)
     }
 
     pub(in crate::storage) async fn current(

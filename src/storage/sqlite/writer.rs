@@ -28,7 +28,7 @@ use crate::storage::port::{
     RunNameRow, Syncing, TenantRow, Upkeep, Written,
 };
 
-const ACTOR_PUT: &str = include_str!("sql/actor_put.sql");
+pub(super) const ACTOR_PUT: &str = include_str!("sql/actor_put.sql");
 const CHECKPOINT_TRUNCATE: &str = include_str!("sql/checkpoint_truncate.sql");
 const COMMIT_KNOWN: &str = include_str!("sql/commit_known.sql");
 const INDEX_SWEEP: &str = include_str!("sql/index_sweep.sql");
@@ -219,10 +219,11 @@ impl Writer {
         }
     }
 
-    /// Throws the connection away and makes what is in the log durable again: after a failed sync
-    /// nothing else proves that it is (`help/design/storage.md` §3). It fails while the files are
-    /// not in their places, and while there is no room.
-    pub(in crate::storage) async fn reopen(&mut self) -> Result<(), Failure> {
+    /// Throws the connection away and makes what is in the log durable again, by copying it back:
+    /// after a failed sync nothing else proves that it is (`help/design/storage.md` §3). After a
+    /// rollback nothing has failed to be synced, so a reader that keeps the log in use holds up no
+    /// writes. It fails while the files are not in their places, and while there is no room.
+    pub(in crate::storage) async fn reopen(&mut self, cause: Cause) -> Result<(), Failure> {
         let path = if let Held::Own {
             connection, log, ..
         } = &mut self.held
@@ -241,11 +242,16 @@ impl Writer {
         let (busy, _, _): (i64, i64, i64) = sqlx::query_as(CHECKPOINT_TRUNCATE)
             .fetch_one(borrowed.connection())
             .await?;
+        drop(borrowed);
         if busy != 0 {
-            return Err(Failure::new(
-                Cause::Other,
-                "the log is in use, so it could not be copied back",
-            ));
+            if !cause.is_rolled_back() {
+                return Err(Failure::new(
+                    Cause::Other,
+                    "the log is in use, so it could not be copied back: a backup, a long search \
+                     or another program still reads the database",
+                ));
+            }
+            self.held.sync().await?;
         }
         let room = tokio::task::spawn_blocking(move || find_room(path));
         Ok(room.await.map_err(|_| thread_ended())??)

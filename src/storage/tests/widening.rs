@@ -19,7 +19,9 @@ async fn many_deltas_are_folded_and_say_the_same_afterwards() {
         let sample = Document::parse(&format!(r#"{{"f{n}":1}}"#)).expect("JSON");
         let extension = definitions.model.admit(&sample, Compat::Documented);
         let extension = extension.expect("permitted").expect("new");
-        let seen = unit.widen(&definitions, extension).expect("fits");
+        let seen = unit
+            .widen(Arc::clone(&definitions), extension)
+            .expect("fits");
         assert_ne!(seen.model.schema, definitions.model.schema);
         let own = unit
             .definitions(key)
@@ -78,7 +80,8 @@ async fn a_unit_forgets_what_it_would_have_added_when_it_is_rolled_back() {
         let sample = Document::parse(&format!(r#"{{"{name}":1}}"#)).expect("JSON");
         let extension = definitions.model.admit(&sample, Compat::Documented);
         let extension = extension.expect("permitted").expect("new");
-        unit.widen(&definitions, extension).expect("fits");
+        unit.widen(Arc::clone(&definitions), extension)
+            .expect("fits");
     };
     let mut unit = bench.unit();
     widen(&mut unit, "kept");
@@ -119,6 +122,36 @@ async fn a_unit_forgets_what_it_would_have_added_when_it_is_rolled_back() {
 }
 
 #[tokio::test]
+async fn a_unit_has_one_extended_schema_however_many_documents_extend_it() {
+    let bench = Bench::start().await;
+    let model = bench.locked_model("m").await;
+    let key = &model.model.key;
+    let level = ModelChange::SetChangeLevel(ChangeLevel::Structural);
+    bench.change(key, level).await.expect("sets");
+    let mut unit = bench.unit();
+    // While a schema is kept, no other one has its address.
+    let mut addresses = std::collections::HashSet::new();
+    for n in 0..20 {
+        let definitions = unit.definitions(key).await.expect("reads");
+        let definitions = definitions.expect("a model");
+        let sample = Document::parse(&format!(r#"{{"f{n}":1}}"#)).expect("JSON");
+        let extension = definitions.model.admit(&sample, Compat::Documented);
+        let extension = extension.expect("permitted").expect("new");
+        let seen = unit.widen(definitions, extension).expect("fits");
+        addresses.insert(Arc::as_ptr(&seen.model.schema));
+        let image = image(&unit, &seen, 1);
+        unit.create(&seen, image, Vec::new(), None).expect("fits");
+    }
+    // The first document extends a copy for itself, all others that of the unit.
+    assert!(addresses.len() <= 2, "{} copies", addresses.len());
+    commit(unit).await.expect("commits");
+    let grown = bench.definitions(key).await;
+    let members = grown.model.schema.root.members.as_ref();
+    assert_eq!(members.map(SchemaMembers::len), Some(21));
+    bench.stop().await;
+}
+
+#[tokio::test]
 async fn of_units_that_put_different_kinds_into_one_place_the_first_is_committed() {
     let bench = Bench::start().await;
     let model = bench.locked_model("m").await;
@@ -132,9 +165,9 @@ async fn of_units_that_put_different_kinds_into_one_place_the_first_is_committed
         let extension = extension.expect("permitted").expect("new");
         let mut unit = bench.unit();
         let widened = if by_member {
-            unit.learn(&definitions, extension)
+            unit.learn(Arc::clone(&definitions), extension)
         } else {
-            unit.widen(&definitions, extension)
+            unit.widen(Arc::clone(&definitions), extension)
         };
         widened.expect("fits");
         let image = image(&unit, &definitions, 1);

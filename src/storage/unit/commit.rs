@@ -66,13 +66,13 @@ impl UnitOfWork {
                 claims: saved.claims()?.map(Box::new),
                 keys: KeyChanges::between(
                     &indexes,
-                    saved.definitions.row,
+                    saved.model,
                     saved.before.as_ref(),
                     Some(&saved.image.document),
                 ),
                 before: saved.before,
                 image: saved.image,
-                model: saved.definitions.row,
+                model: saved.model,
                 base: saved.base,
                 record: Record::of(saved.runs).encode().map(Into::into),
                 attribution: saved
@@ -112,10 +112,13 @@ impl UnitOfWork {
 impl Saved {
     /// What the entity claims of the unique keys of its model, if that changes.
     fn claims(&self) -> Result<Option<Claims>, Error> {
-        if !self.definitions.has_unique_keys() {
+        if self.unique_keys.is_empty() {
             return Ok(None);
         }
-        let keys = &self.definitions.model.unique_keys;
-        Claims::of(keys, self.before.as_ref(), &self.image.document)
+        Claims::of(
+            &self.unique_keys,
+            self.before.as_ref(),
+            &self.image.document,
+        )
     }
 }

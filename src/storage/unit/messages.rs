@@ -1,11 +1,16 @@
 //! Messages: texts that travel beside entities (`rest.md` §6).
 //!
 //! They are written and deleted by the same commits as everything else. Nothing changes one, so
-//! that a unit may read what is committed at the moment, whatever its snapshot.
+//! that a unit may read what is committed at the moment, whatever its snapshot; whether one that it
+//! deletes is still there is validated at the commit.
 
 use super::UnitOfWork;
 use crate::id::{EdgeMessageId, Tenant};
-use crate::storage::{Error, Storage, draft::MessageChange, port::Message};
+use crate::storage::{
+    Error, Storage,
+    draft::{IfGone, MessageChange},
+    port::Message,
+};
 
 /// What a message takes beside its parts, roughly.
 const MESSAGE_BYTES: usize = 200;
@@ -42,18 +47,31 @@ impl UnitOfWork {
         Ok(id)
     }
 
-    /// Deletes a message, if there is one of that id.
-    pub async fn drop_message(&mut self, id: EdgeMessageId) -> Result<(), Error> {
+    /// Deletes a message; false if there is none of that id. If there is none any more when the unit
+    /// is committed, `if_gone` says what becomes of the unit.
+    pub async fn take_message(
+        &mut self,
+        id: EdgeMessageId,
+        if_gone: IfGone,
+    ) -> Result<bool, Error> {
+        if self.message(id).await?.is_none() {
+            return Ok(false);
+        }
+        // Of a message that only this unit knows nothing is stored yet.
+        let is_own = self.messages.iter().any(|own| own.id() == id);
+        self.drop_message(id, if is_own { IfGone::Ignore } else { if_gone })?;
+        Ok(true)
+    }
+
+    /// Deletes those of these messages that there are when the unit is committed.
+    pub fn drop_messages(&mut self, ids: &[EdgeMessageId]) -> Result<(), Error> {
+        ids.iter()
+            .try_for_each(|id| self.drop_message(*id, IfGone::Ignore))
+    }
+
+    fn drop_message(&mut self, id: EdgeMessageId, if_gone: IfGone) -> Result<(), Error> {
         self.grow(DELETION_BYTES)?;
-        let storage = &self.storage().0;
-        // Where other processes write too, any of them may count.
-        let bytes = if storage.usage.is_counted() || storage.database.is_shared() {
-            let dropped = self.message(id).await?;
-            dropped.as_ref().map_or(0, Message::bytes)
-        } else {
-            0
-        };
-        self.messages.push(MessageChange::Drop(id, bytes));
+        self.messages.push(MessageChange::Drop(id, if_gone, 0));
         Ok(())
     }
 }

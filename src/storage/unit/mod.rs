@@ -20,13 +20,13 @@ use super::{
     draft::{
         Attribution, Base, Growth, MessageChange, Publication, Records, Sender, StoredOutcome,
     },
-    port::{Definitions, EntityRow, UNCOMMITTED, Version},
+    port::{Definitions, EntityRow, ModelRow, TenantRow, UNCOMMITTED, Version},
     task::{Decision, TaskChange},
 };
 use crate::engine::{Record, RunRecord};
 use crate::entity::{Image, Json, Position, Sequence};
 use crate::id::{EntityId, ModelKey, Tenant, TransactionId};
-use crate::model::Extension;
+use crate::model::{Extension, UniqueKeys};
 use crate::telemetry::measure::Open;
 
 pub use marks::Mark;
@@ -108,7 +108,11 @@ struct Saved {
     /// Its place in the order of saves.
     order: usize,
     image: Image,
-    definitions: Arc<Definitions>,
+    tenant: TenantRow,
+    /// Of its model only what the commit needs: a copy of the schema for each document that extends
+    /// it would be kept until then.
+    model: ModelRow,
+    unique_keys: UniqueKeys,
     base: Option<Base>,
     /// The document of the base.
     before: Option<Json>,
@@ -222,10 +226,10 @@ impl UnitOfWork {
     }
 
     /// Widens a model by what a document adds, which is committed with the unit; the model as it
-    /// is then.
+    /// is then. Nothing is copied if the caller has the only other handle of it as it was.
     pub fn widen(
         &mut self,
-        definitions: &Definitions,
+        definitions: Arc<Definitions>,
         extension: Extension,
     ) -> Result<Arc<Definitions>, Error> {
         self.widen_by(definitions, extension, Sender::Caller)
@@ -235,7 +239,7 @@ impl UnitOfWork {
     /// that is a conflict, so that the unit can be done again without it.
     pub fn learn(
         &mut self,
-        definitions: &Definitions,
+        definitions: Arc<Definitions>,
         extension: Extension,
     ) -> Result<Arc<Definitions>, Error> {
         self.widen_by(definitions, extension, Sender::Member)
@@ -243,12 +247,12 @@ impl UnitOfWork {
 
     fn widen_by(
         &mut self,
-        definitions: &Definitions,
+        definitions: Arc<Definitions>,
         extension: Extension,
         sender: Sender,
     ) -> Result<Arc<Definitions>, Error> {
-        let grown = definitions.with(&extension.delta);
-        self.bytes += self.growth.add(&definitions.model.key, extension, sender)?;
+        let (grown, bytes) = self.growth.add(definitions, extension, sender)?;
+        self.bytes += bytes;
         self.refuse_excess()?;
         Ok(grown)
     }
@@ -372,7 +376,9 @@ impl UnitOfWork {
         self.save(Saved {
             order: self.saves,
             image,
-            definitions: Arc::clone(definitions),
+            tenant: definitions.tenant,
+            model: definitions.row,
+            unique_keys: definitions.model.unique_keys.clone(),
             base: None,
             before: None,
             runs,
@@ -392,7 +398,9 @@ impl UnitOfWork {
         self.save(Saved {
             order: self.saves,
             image,
-            definitions: Arc::clone(definitions),
+            tenant: definitions.tenant,
+            model: definitions.row,
+            unique_keys: definitions.model.unique_keys.clone(),
             base: Some(base.base()),
             before: Some(base.image.document.clone()),
             runs,
@@ -537,7 +545,7 @@ impl Saved {
     fn version(&self) -> Version {
         Version {
             row: self.base.map_or(EntityRow(0), |base| base.row),
-            tenant: self.definitions.tenant,
+            tenant: self.tenant,
             position: UNCOMMITTED,
             live: true,
             image: self.image.clone(),

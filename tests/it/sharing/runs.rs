@@ -36,7 +36,7 @@ start:
   transitions: {success: flo.Failed}
 "#;
 
-const ENDED: &str = "select count(*) from run where ended is not null";
+pub(super) const ENDED: &str = "select count(*) from run where ended is not null";
 
 /// How often actions were completed.
 const COMPLETED: &str = "select count(*) from run_event e, json_array_elements(e.record::json) h \
@@ -44,7 +44,7 @@ const COMPLETED: &str = "select count(*) from run_event e, json_array_elements(e
 
 /// Two processes over a database, and a client of the first, which has registered the actions and
 /// the workflows.
-async fn scene(settings: &[(&str, &str)]) -> (Database, [Server; 2], Connection) {
+pub(super) async fn scene(settings: &[(&str, &str)]) -> (Database, [Server; 2], Connection) {
     let database = Database::new(backend::migrate);
     let url = database.url();
     let nodes = [node_with(&url, settings), node_with(&url, settings)];
@@ -61,7 +61,7 @@ async fn scene(settings: &[(&str, &str)]) -> (Database, [Server; 2], Connection)
     (database, nodes, connection)
 }
 
-async fn start(connection: &Connection, definition: &str) -> String {
+pub(super) async fn start(connection: &Connection, definition: &str) -> String {
     let payload = json!({"definition": definition, "input": {"amount": 1}});
     let started = connection.ok("RunStartRequest", payload).await;
     started["runId"].as_str().expect("an id").to_owned()
@@ -128,7 +128,7 @@ impl Doer {
     }
 }
 
-async fn register(connection: &Connection, worker: &str) {
+pub(super) async fn register(connection: &Connection, worker: &str) {
     let payload = json!({"workerId": worker, "actions": ["charge", "ship"]});
     connection.ok("WorkerRegisterRequest", payload).await;
 }

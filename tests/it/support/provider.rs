@@ -112,6 +112,11 @@ impl Provider {
         signed(&self.claims(), key)
     }
 
+    /// The same of another type.
+    pub(crate) fn token_of_type(&self, key: Key, kind: &str) -> String {
+        signed_as(kind, &self.claims(), key)
+    }
+
     /// The same with another value of a claim.
     pub(crate) fn token_with(&self, key: Key, claim: &str, value: Value) -> String {
         let mut claims = self.claims();
@@ -214,9 +219,14 @@ impl Drop for SecureProvider {
     }
 }
 
-fn signed(claims: &Value, (name, pem): Key) -> String {
+fn signed(claims: &Value, key: Key) -> String {
+    signed_as("JWT", claims, key)
+}
+
+fn signed_as(kind: &str, claims: &Value, (name, pem): Key) -> String {
     let header = Header {
         kid: Some(name.to_owned()),
+        typ: Some(kind.to_owned()),
         ..Header::new(Algorithm::RS256)
     };
     let key = EncodingKey::from_rsa_pem(pem.as_bytes()).expect("a key");

@@ -196,13 +196,6 @@ impl Server {
         self.database.as_deref()
     }
 
-    /// The program over the same database as this server, with other settings.
-    pub(crate) fn command(&self, settings: &[(&str, &str)]) -> Command {
-        let url = self.database().map(Database::url);
-        let settings = backend::with_url(settings, url.as_deref());
-        command(self.folder.path(), &settings)
-    }
-
     pub(crate) async fn connect(&self) -> Connection {
         Connection::open(self.grpc, &[]).await
     }

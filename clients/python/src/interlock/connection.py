@@ -383,8 +383,12 @@ class Connection:
 
     def _unreachable(self) -> errors.ConnectionLost:
         because = f": {self._lost.message}" if self._lost is not None else ""
+        # gRPC says what happened at the last address of a name only. `localhost` has two, and where
+        # a server listens on one of them, that the other refused hides what is wrong with TLS.
+        or_tls = ", and that the certificates fit (GRPC_VERBOSITY=info logs what TLS refuses)"
         return errors.ConnectionLost(
             f"no answer from {self.target} within {self._connect_timeout:g} s{because};"
-            " check that a server runs there, and that this is its gRPC port",
+            " check that a server runs there, and that this is its gRPC port"
+            + (or_tls if self._credentials is not None else ""),
             retryable=True,
         )

@@ -54,8 +54,11 @@ Action = TypeVar("Action", bound=Callable[[Any, TaskContext], Awaitable[ActionRe
 _Attached = TypeVar("_Attached", bound=Callable[[Entity, Context], Awaitable[Any]])
 _Detached = TypeVar("_Detached", bound=Callable[[Context], Awaitable[Any]])
 
-CALLS_MAX = 1024
-"""How many calculations may run or wait; further ones are rejected as retryable."""
+WAITING_MAX = 1024
+"""How many calculations and tasks may wait, besides as many as may run at once.
+
+Further ones are rejected as retryable.
+"""
 
 NAMED_MAX = 10
 """How many of its functions a member names where one is missing."""
@@ -108,7 +111,8 @@ class Member:
             labels: what an invocation may ask for besides.
             concurrency: how many calculations run at once, and how many tasks besides; further ones
                 wait. One that a running calculation has caused in its own transaction runs
-                besides, because that one waits for it.
+                besides, because that one waits for it. When 1,024 more than the calculations and
+                tasks that may run wait, further ones are rejected as retryable.
             metadata: as for `Client`; the caller needs the role `ROLE_M2M`. Whatever a coroutine
                 function raises ends the member.
             credentials: as for `Client`.
@@ -393,6 +397,13 @@ class Member:
             if is_call and (answer := refusal(event, error)) is not None:
                 stream.send(answer)
 
+    def _busy(self) -> Retryable | None:
+        """Return why nothing more is taken."""
+        most = WAITING_MAX + 2 * self._concurrency
+        if len(self._working) < most:
+            return None
+        return Retryable(f"this member already has {most} calls in flight")
+
     def _begin(self, stream: Stream, calculation: Calculation) -> None:
         # A running calculation waits for those it has caused in its transaction: were they to
         # wait for its place, or to be left when the member stops, neither would ever end.
@@ -401,8 +412,7 @@ class Member:
         if self._stopping.is_set() and not is_nested and not self._tasks:
             stream.send(calculation.failed(_STOPPING))
             return
-        if len(self._working) >= CALLS_MAX:
-            busy = Retryable(f"this member already has {CALLS_MAX} calculations in flight")
+        if (busy := self._busy()) is not None:
             stream.send(calculation.failed(busy))
             return
         limit = calculation.time_limit
@@ -416,8 +426,8 @@ class Member:
         if self._stopping.is_set():
             stream.send(call.failed(_STOPPING))
             return
-        if len(self._working) >= CALLS_MAX:
-            stream.send(call.failed(Retryable(f"this member already has {CALLS_MAX} calls")))
+        if (busy := self._busy()) is not None:
+            stream.send(call.failed(busy))
             return
         task = asyncio.create_task(self._work_on_task(stream, call))
         self._tasks[call.id] = task

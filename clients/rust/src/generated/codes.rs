@@ -109,8 +109,8 @@ crate::error::codes! {
     OidcInvalidTenant = "OIDC_INVALID_TENANT", 400, false, "identity providers require a tenant whose id is a UUID";
     /// The tenant already has a provider with this `wellKnownConfigUri`; `properties.id` names it.
     OidcProviderDuplicate = "OIDC_PROVIDER_DUPLICATE", 409, false, "the tenant already has a provider with this `wellKnownConfigUri`; `properties.id` names it";
-    /// The provider is invalidated; reactivate it before changing it.
-    OidcProviderInactive = "OIDC_PROVIDER_INACTIVE", 409, false, "the provider is invalidated; reactivate it before changing it";
+    /// The provider is invalidated; reactivate it before changing it, and with its keys if those that it had are not known.
+    OidcProviderInactive = "OIDC_PROVIDER_INACTIVE", 409, false, "the provider is invalidated; reactivate it before changing it, and with its keys if those that it had are not known";
     /// The provider does not exist or belongs to another tenant.
     OidcProviderNotFound = "OIDC_PROVIDER_NOT_FOUND", 404, false, "the provider does not exist or belongs to another tenant";
     /// The provider's address is not on the public internet; `CYODA_OIDC_ALLOW_PRIVATE_NETWORKS` permits it.

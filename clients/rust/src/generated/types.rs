@@ -4933,7 +4933,7 @@ impl EntityWorkflowImportRequest {
 }
 
 /// A call to a compute member when the transition is taken, or a timer.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Processor {
@@ -4947,8 +4947,7 @@ pub struct Processor {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub execution_mode: Option<String>,
     /// The name that members register.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
+    pub name: String,
     /// Whether the member may write in a new transaction (`COMMIT_BEFORE_DISPATCH` only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_new_tx_on_dispatch: Option<bool>,
@@ -4959,13 +4958,13 @@ pub struct Processor {
 }
 
 impl Processor {
-    /// Makes one without any member.
-    pub fn new() -> Self {
+    /// Makes one with what is required.
+    pub fn new(name: impl Into<String>) -> Self {
         Self {
             annotations: None,
             config: None,
             execution_mode: None,
-            name: None,
+            name: name.into(),
             start_new_tx_on_dispatch: None,
             r#type: None,
         }
@@ -4992,14 +4991,6 @@ impl Processor {
     #[must_use]
     pub fn execution_mode(mut self, execution_mode: impl Into<String>) -> Self {
         self.execution_mode = Some(execution_mode.into());
-        self
-    }
-
-    /// Sets `name`:
-    /// The name that members register.
-    #[must_use]
-    pub fn name(mut self, name: impl Into<String>) -> Self {
-        self.name = Some(name.into());
         self
     }
 
@@ -5421,7 +5412,7 @@ impl State {
 }
 
 /// A transition from one state to another. Automated transitions are tried in order.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Transition {
@@ -5438,14 +5429,11 @@ pub struct Transition {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disabled: Option<bool>,
     /// Whether it is taken on request only; otherwise it is automated.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub manual: Option<bool>,
+    pub manual: bool,
     /// Unique in the state.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
+    pub name: String,
     /// The target state.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub next: Option<String>,
+    pub next: String,
     /// The processors that run when it is taken, in order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processors: Option<Vec<Processor>>,
@@ -5455,16 +5443,16 @@ pub struct Transition {
 }
 
 impl Transition {
-    /// Makes one without any member.
-    pub fn new() -> Self {
+    /// Makes one with what is required.
+    pub fn new(manual: bool, name: impl Into<String>, next: impl Into<String>) -> Self {
         Self {
             annotations: None,
             criterion: None,
             criterion_annotations: None,
             disabled: None,
-            manual: None,
-            name: None,
-            next: None,
+            manual: manual,
+            name: name.into(),
+            next: next.into(),
             processors: None,
             schedule: None,
         }
@@ -5502,30 +5490,6 @@ impl Transition {
         self
     }
 
-    /// Sets `manual`:
-    /// Whether it is taken on request only; otherwise it is automated.
-    #[must_use]
-    pub fn manual(mut self, manual: bool) -> Self {
-        self.manual = Some(manual);
-        self
-    }
-
-    /// Sets `name`:
-    /// Unique in the state.
-    #[must_use]
-    pub fn name(mut self, name: impl Into<String>) -> Self {
-        self.name = Some(name.into());
-        self
-    }
-
-    /// Sets `next`:
-    /// The target state.
-    #[must_use]
-    pub fn next(mut self, next: impl Into<String>) -> Self {
-        self.next = Some(next.into());
-        self
-    }
-
     /// Sets `processors`:
     /// The processors that run when it is taken, in order.
     #[must_use]
@@ -5547,7 +5511,7 @@ impl Transition {
 }
 
 /// A state machine for the entities of a model.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Workflow {
@@ -5567,37 +5531,41 @@ pub struct Workflow {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub desc: Option<String>,
     /// The state of new entities.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub initial_state: Option<String>,
+    pub initial_state: String,
     /// The state machine of a bundle that the workflow is made from: criteria with the name `cel`
     /// are its guards, and processors with the tag of a connector its actions, so that no member
     /// is called for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<WorkflowMachine>,
     /// Unique among the workflows of the model.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
+    pub name: String,
     /// The states by name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub states: Option<BTreeMap<String, State>>,
+    pub states: BTreeMap<String, State>,
     /// The schema version, like `1.1`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
 }
 
 impl Workflow {
-    /// Makes one without any member.
-    pub fn new() -> Self {
+    /// Makes one with what is required.
+    pub fn new(
+        initial_state: impl Into<String>,
+        name: impl Into<String>,
+        states: impl IntoIterator<Item = (impl Into<String>, impl Into<State>)>,
+    ) -> Self {
         Self {
             active: None,
             annotations: None,
             criterion: None,
             criterion_annotations: None,
             desc: None,
-            initial_state: None,
+            initial_state: initial_state.into(),
             machine: None,
-            name: None,
-            states: None,
+            name: name.into(),
+            states: states
+                .into_iter()
+                .map(|(key, value)| (key.into(), value.into()))
+                .collect(),
             version: None,
         }
     }
@@ -5642,14 +5610,6 @@ impl Workflow {
         self
     }
 
-    /// Sets `initialState`:
-    /// The state of new entities.
-    #[must_use]
-    pub fn initial_state(mut self, initial_state: impl Into<String>) -> Self {
-        self.initial_state = Some(initial_state.into());
-        self
-    }
-
     /// Sets `machine`:
     /// The state machine of a bundle that the workflow is made from: criteria with the name `cel`
     /// are its guards, and processors with the tag of a connector its actions, so that no member
@@ -5657,30 +5617,6 @@ impl Workflow {
     #[must_use]
     pub fn machine(mut self, machine: impl Into<WorkflowMachine>) -> Self {
         self.machine = Some(machine.into());
-        self
-    }
-
-    /// Sets `name`:
-    /// Unique among the workflows of the model.
-    #[must_use]
-    pub fn name(mut self, name: impl Into<String>) -> Self {
-        self.name = Some(name.into());
-        self
-    }
-
-    /// Sets `states`:
-    /// The states by name.
-    #[must_use]
-    pub fn states(
-        mut self,
-        states: impl IntoIterator<Item = (impl Into<String>, impl Into<State>)>,
-    ) -> Self {
-        self.states = Some(
-            states
-                .into_iter()
-                .map(|(key, value)| (key.into(), value.into()))
-                .collect(),
-        );
         self
     }
 

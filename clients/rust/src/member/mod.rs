@@ -151,7 +151,8 @@ impl Member {
 
     /// How many calls are executed at once, and how many tasks besides: 64, if it is not set;
     /// further ones wait. A call that a running one causes in its own transaction is not counted,
-    /// because that one waits for it. With 0, the member is refused with `INVALID_OPTIONS`.
+    /// because that one waits for it. When 1,024 more than the calls and tasks that may run wait,
+    /// further ones are rejected as retryable. With 0, the member is refused with `INVALID_OPTIONS`.
     pub fn concurrency(mut self, calls: usize) -> Self {
         self.settings.concurrency = calls;
         self.options
@@ -496,6 +497,58 @@ mod tests {
         (next.r#type, payload)
     }
 
+    /// A member, and a stream on which nobody reads what it sends but the test.
+    fn on_a_stream(member: Member) -> (Membership, Arc<Stream>) {
+        let membership = member.membership().expect("options");
+        let (greeted, _greeting) = oneshot::channel();
+        let stream = Stream::new(8, 1 << 20, CancellationToken::new(), greeted);
+        (membership, stream)
+    }
+
+    #[tokio::test]
+    async fn a_call_that_cannot_be_read_is_rejected_as_retryable() {
+        let (membership, stream) = on_a_stream(Member::new("127.0.0.1:1"));
+        let mut outbox = Outbox(Arc::clone(&stream));
+        for (asked, answered) in [
+            (
+                "EntityProcessorCalculationRequest",
+                "EntityProcessorCalculationResponse",
+            ),
+            ("TaskCalculationRequest", "TaskCalculationResponse"),
+        ] {
+            let unreadable = json!({"requestId": "odd", "processorName": 7, "name": 7});
+            membership
+                .serving
+                .receive(&stream, event(asked, unreadable));
+            let (event_type, answer) = sent(&mut outbox).await;
+            assert_eq!(event_type, answered);
+            assert_eq!(answer["requestId"], "odd");
+            assert_eq!(answer["success"], false);
+            assert_eq!(answer["error"]["retryable"], true);
+            let message = answer["error"]["message"].as_str().expect("a text");
+            assert!(
+                message.starts_with("this member cannot read the call: "),
+                "{message}"
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn more_calls_than_run_and_wait_are_rejected_as_retryable() {
+        let member = Member::new("127.0.0.1:1").concurrency(2).detached("price");
+        let member = member.processor("price", |_| std::future::pending::<HandlerResult<Value>>());
+        let (membership, stream) = on_a_stream(member);
+        for _ in 0..1_024 + 2 * 2 {
+            membership.serving.receive(&stream, call("kept"));
+        }
+        membership.serving.receive(&stream, call("odd"));
+        let (_, answer) = sent(&mut Outbox(Arc::clone(&stream))).await;
+        assert_eq!(answer["requestId"], "odd");
+        let busy = "this member already has 1028 calls in flight";
+        assert_eq!(answer["error"]["message"], busy);
+        assert_eq!(answer["error"]["retryable"], true);
+    }
+
     #[tokio::test]
     async fn a_member_that_stops_says_so_and_answers_what_comes_nevertheless() {
         let gate = Arc::new(Notify::new());
@@ -508,9 +561,7 @@ mod tests {
                 Ok(json!({"sku": "done"}))
             }
         });
-        let membership = member.membership().expect("options");
-        let (greeted, _greeting) = oneshot::channel();
-        let stream = Stream::new(8, 1 << 20, CancellationToken::new(), greeted);
+        let (membership, stream) = on_a_stream(member);
         let greeting = json!({"success": true, "memberId": "m-1", "joinedLegalEntityId": "t"});
         let serving = Arc::clone(&membership.serving);
         serving

@@ -18,7 +18,7 @@ use tracing::Instrument as _;
 
 use super::{
     Kind, Settings,
-    bounded::{LOGGED_BYTES_MAX, bounded},
+    bounded::{FAILURE_BYTES_MAX, LOGGED_BYTES_MAX, bounded},
     call::{self, Call, Done, trace_of},
     failure::{Failure, HandlerResult, retry},
     task::{self, Outcome, Task},
@@ -37,8 +37,9 @@ use crate::{
     trace,
 };
 
-/// How many calls may run or wait; further ones are rejected as retryable.
-const CALLS_MAX: usize = 1024;
+/// How many calls and tasks may wait, besides as many as may run at once; further ones are rejected
+/// as retryable.
+const WAITING_MAX: usize = 1024;
 
 type CallHandler = Arc<dyn Fn(Call) -> BoxFuture<'static, HandlerResult<Done>> + Send + Sync>;
 type TaskHandler = Arc<dyn Fn(Task) -> BoxFuture<'static, HandlerResult<Outcome>> + Send + Sync>;
@@ -97,6 +98,12 @@ impl Serving {
         locked(&self.work)
     }
 
+    /// How many calls and tasks may run or wait.
+    fn work_max(&self) -> usize {
+        let running = self.settings.concurrency.saturating_mul(2);
+        running.saturating_add(WAITING_MAX)
+    }
+
     pub(super) fn is_draining(&self) -> bool {
         self.work().is_draining
     }
@@ -131,7 +138,7 @@ impl Serving {
             .as_ref()
             .is_some_and(|id| work.transactions.contains_key(id));
         let is_stopping = work.is_draining && !is_nested && work.tasks.is_empty();
-        if let Err(refused) = work.admit(is_stopping) {
+        if let Err(refused) = work.admit(is_stopping, self.work_max()) {
             drop(work);
             let pending = call::Pending::of(&call);
             answer(on, kind.response(), &pending.response(Err(&refused))?);
@@ -208,7 +215,7 @@ impl Serving {
         };
         let mut work = self.work();
         let is_stopping = work.is_draining;
-        if let Err(refused) = work.admit(is_stopping) {
+        if let Err(refused) = work.admit(is_stopping, self.work_max()) {
             drop(work);
             let pending = task::Pending::of(&task);
             answer(on, kind::TASK_RESPONSE, &pending.response(Err(&refused))?);
@@ -306,6 +313,7 @@ impl Receiver for Serving {
         if let Err(error) = self.use_event(on, &event) {
             // One invalid event is no reason to end the stream.
             tracing::warn!(kind = event.r#type, %error, "cannot use an event of the server");
+            refuse_unread(on, &event, error);
         }
     }
 }
@@ -339,22 +347,17 @@ impl Peer for Serving {
 
 impl Work {
     /// Counts one more call, unless the member is stopping or there are too many.
-    fn admit(&mut self, is_stopping: bool) -> Result<(), Failure> {
+    fn admit(&mut self, is_stopping: bool, most: usize) -> Result<(), Failure> {
         if is_stopping {
             return Err(Failure::stopping());
         }
-        if self.running >= CALLS_MAX {
-            return Err(too_many());
+        if self.running >= most {
+            let text = format!("this member already has {most} calls in flight");
+            return Err(retry(text));
         }
         self.running += 1;
         Ok(())
     }
-}
-
-fn too_many() -> Failure {
-    retry(format!(
-        "this member already has {CALLS_MAX} calls in flight"
-    ))
 }
 
 /// Waits until that time; without one, for ever.
@@ -464,6 +467,33 @@ fn finish<T>(
         Ok(event) => on.send(event),
         Err(error) => tracing::error!(%error, "cannot send a failure"),
     }
+}
+
+/// Answers a call that cannot be read, if its id can: another member may be able to read it.
+fn refuse_unread(on: &Stream, event: &CloudEvent, error: Error) {
+    let response = match Kind::of(&event.r#type) {
+        Some(kind) => kind.response(),
+        None if event.r#type == kind::TASK => kind::TASK_RESPONSE,
+        None => return,
+    };
+    let Some(request_id) = event.text().ok().and_then(request_id_in) else {
+        return;
+    };
+    let reason = Failure::from(error);
+    let message = format!("this member cannot read the call: {}", reason.message());
+    let message = bounded(&message, FAILURE_BYTES_MAX);
+    let error = json!({"message": message, "retryable": true});
+    let payload = json!({"requestId": request_id, "success": false, "error": error});
+    answer(on, response, &payload.into());
+}
+
+/// The id of a call in a text that need not be JSON.
+fn request_id_in(text: &str) -> Option<&str> {
+    text.match_indices("\"requestId\"").find_map(|(at, name)| {
+        let value = text[at + name.len()..].trim_start().strip_prefix(':')?;
+        let (id, _) = value.trim_start().strip_prefix('"')?.split_once('"')?;
+        (!id.is_empty() && !id.contains('\\')).then_some(id)
+    })
 }
 
 fn answer(on: &Stream, response: &str, payload: &Json) {

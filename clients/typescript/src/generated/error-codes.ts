@@ -55,7 +55,7 @@ export const ERROR_CODES = {
   NO_COMPUTE_MEMBER_FOR_TAG: { status: 503, retryable: true, meaning: "no member with all required tags is connected; start one, then retry" },
   OIDC_INVALID_TENANT: { status: 400, retryable: false, meaning: "identity providers require a tenant whose id is a UUID" },
   OIDC_PROVIDER_DUPLICATE: { status: 409, retryable: false, meaning: "the tenant already has a provider with this `wellKnownConfigUri`; `properties.id` names it" },
-  OIDC_PROVIDER_INACTIVE: { status: 409, retryable: false, meaning: "the provider is invalidated; reactivate it before changing it" },
+  OIDC_PROVIDER_INACTIVE: { status: 409, retryable: false, meaning: "the provider is invalidated; reactivate it before changing it, and with its keys if those that it had are not known" },
   OIDC_PROVIDER_NOT_FOUND: { status: 404, retryable: false, meaning: "the provider does not exist or belongs to another tenant" },
   OIDC_SSRF_BLOCKED: { status: 400, retryable: false, meaning: "the provider's address is not on the public internet; `CYODA_OIDC_ALLOW_PRIVATE_NETWORKS` permits it" },
   OUTCOME_UNKNOWN: { status: 503, retryable: false, meaning: "the commit may or may not have happened; read before you repeat the request" },

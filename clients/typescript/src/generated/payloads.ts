@@ -2789,7 +2789,7 @@ export interface Processor {
   /** `SYNC`, `ASYNC_SAME_TX`, `ASYNC_NEW_TX` or `COMMIT_BEFORE_DISPATCH`. */
   executionMode?: string | null;
   /** The name that members register. */
-  name?: string;
+  name: string;
   /** Whether the member may write in a new transaction (`COMMIT_BEFORE_DISPATCH` only). */
   startNewTxOnDispatch?: boolean | null;
   /**
@@ -3932,11 +3932,11 @@ export interface Transition {
   /** Whether it is never taken. */
   disabled?: boolean | null;
   /** Whether it is taken on request only; otherwise it is automated. */
-  manual?: boolean;
+  manual: boolean;
   /** Unique in the state. */
-  name?: string;
+  name: string;
   /** The target state. */
-  next?: string;
+  next: string;
   /** The processors that run when it is taken, in order. */
   processors?: readonly Processor[] | null;
   /** Takes the transition after some time. */
@@ -4349,7 +4349,7 @@ export interface Workflow {
   /** A description. */
   desc?: string | null;
   /** The state of new entities. */
-  initialState?: string;
+  initialState: string;
   /**
    * The state machine of a bundle that the workflow is made from: criteria with the name `cel`
    * are its guards, and processors with the tag of a connector its actions, so that no member
@@ -4357,9 +4357,9 @@ export interface Workflow {
    */
   machine?: WorkflowMachine | null;
   /** Unique among the workflows of the model. */
-  name?: string;
+  name: string;
   /** The states by name. */
-  states?: { [member: string]: State };
+  states: { [member: string]: State };
   /** The schema version, like `1.1`. */
   version?: string | null;
 }

@@ -209,7 +209,9 @@ CODES: dict[str, Code] = {
         "the tenant already has a provider with this `wellKnownConfigUri`; `properties.id` names it",
     ),
     "OIDC_PROVIDER_INACTIVE": Code(
-        409, False, "the provider is invalidated; reactivate it before changing it"
+        409,
+        False,
+        "the provider is invalidated; reactivate it before changing it, and with its keys if those that it had are not known",
     ),
     "OIDC_PROVIDER_NOT_FOUND": Code(
         404, False, "the provider does not exist or belongs to another tenant"

@@ -3229,7 +3229,7 @@ class Processor(TypedDict):
     """How the member is called."""
     executionMode: NotRequired[str | None]
     """`SYNC`, `ASYNC_SAME_TX`, `ASYNC_NEW_TX` or `COMMIT_BEFORE_DISPATCH`."""
-    name: NotRequired[str]
+    name: str
     """The name that members register."""
     startNewTxOnDispatch: NotRequired[bool | None]
     """Whether the member may write in a new transaction (`COMMIT_BEFORE_DISPATCH` only)."""
@@ -4511,11 +4511,11 @@ class Transition(TypedDict):
     """Any JSON object; stored and exported unchanged."""
     disabled: NotRequired[bool | None]
     """Whether it is never taken."""
-    manual: NotRequired[bool]
+    manual: bool
     """Whether it is taken on request only; otherwise it is automated."""
-    name: NotRequired[str]
+    name: str
     """Unique in the state."""
-    next: NotRequired[str]
+    next: str
     """The target state."""
     processors: NotRequired[Sequence[Processor] | None]
     """The processors that run when it is taken, in order."""
@@ -4983,16 +4983,16 @@ class Workflow(TypedDict):
     """Any JSON object; stored and exported unchanged."""
     desc: NotRequired[str | None]
     """A description."""
-    initialState: NotRequired[str]
+    initialState: str
     """The state of new entities."""
     machine: NotRequired[WorkflowMachine | None]
     """The state machine of a bundle that the workflow is made from: criteria with the name `cel`
     are its guards, and processors with the tag of a connector its actions, so that no member
     is called for them.
     """
-    name: NotRequired[str]
+    name: str
     """Unique among the workflows of the model."""
-    states: NotRequired[Mapping[str, State]]
+    states: Mapping[str, State]
     """The states by name."""
     version: NotRequired[str | None]
     """The schema version, like `1.1`."""

@@ -26,8 +26,8 @@ final class Desk {
 
     private static final Logger LOG = LoggerFactory.getLogger(InterlockMember.class);
 
-    /** How much work may run or wait; more is rejected as retryable. */
-    private static final int WORK_MAX = 1024;
+    /** How much work may wait, besides as much as may run at once; more is rejected as retryable. */
+    private static final int WAITING_MAX = 1024;
 
     /** Does work of a kind and a name. */
     interface Handler {
@@ -104,8 +104,9 @@ final class Desk {
         if (isStopping) {
             return new StoppingException();
         }
-        if (working.size() >= WORK_MAX) {
-            return new RetryableException("this member already has " + WORK_MAX + " calls in flight");
+        long workMax = WAITING_MAX + 2L * settings.concurrency;
+        if (working.size() >= workMax) {
+            return new RetryableException("this member already has " + workMax + " calls in flight");
         }
         working.put(work.requestId, work);
         if (work.timeUp != null) {
@@ -353,20 +354,23 @@ final class Desk {
         if (work != null) {
             work.isCancelled = true;
             about(LOG.atInfo(), work).addKeyValue("reason", reason).log("the server cancelled a task");
-            giveUpAndFree(work);
+            giveUpAndFree(List.of(work));
         }
     }
 
     /** Gives up a call whose time is up; its place is free even if its handler goes on. */
     private void giveUpLate(Work work) {
         about(LOG.atDebug(), work).log("a call was given up: its time was up");
-        giveUpAndFree(work);
+        giveUpAndFree(List.of(work));
     }
 
-    private void giveUpAndFree(Work work) {
-        giveUp(List.of(work));
-        leave(work);
-        finish(work);
+    /** Gives up work; its places are free even if its handlers go on. */
+    private void giveUpAndFree(List<Work> all) {
+        giveUp(all); // before a place becomes free, which would go to work that is given up, too
+        for (Work work : all) {
+            leave(work);
+            finish(work);
+        }
         boolean isMore;
         synchronized (this) {
             isMore = wakes();
@@ -380,7 +384,7 @@ final class Desk {
         synchronized (this) {
             all = working.values().stream().filter(work -> work.stream == stream).toList();
         }
-        giveUp(all);
+        giveUpAndFree(all);
     }
 
     void giveUpAll() {

@@ -313,6 +313,10 @@ public final class InterlockMember extends Session implements AutoCloseable {
         } catch (RuntimeException e) {
             // One invalid event is no reason to end the stream.
             LOG.atWarn().addKeyValue("type", event.getType()).setCause(e).log("cannot use an event of the server");
+            CloudEvent refusal = Work.refusal(event, e);
+            if (refusal != null) {
+                stream.send(refusal);
+            }
         }
     }
 
@@ -365,7 +369,8 @@ public final class InterlockMember extends Session implements AutoCloseable {
 
         /**
          * How many calls are executed at once, and how many tasks besides; further ones wait. A call that a
-         * running one causes in its own transaction is not counted, because that one waits for it.
+         * running one causes in its own transaction is not counted, because that one waits for it. When 1,024
+         * more than the calls and tasks that may run wait, further ones are rejected as retryable.
          */
         public Builder concurrency(int calls) {
             settings.concurrency = positive(calls, "concurrency");

@@ -9,10 +9,14 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /** A call or a task that the server has sent, and its answer. */
 final class Work {
+
+    private static final Pattern REQUEST_ID = Pattern.compile("\"requestId\"\\s*:\\s*\"([^\"\\\\]+)\"");
 
     final EventStream stream;
     final CloudEvent event;
@@ -68,6 +72,28 @@ final class Work {
         TaskCalculationRequest read = JsonText.read(Envelope.data(event), TaskCalculationRequest.class);
         return new Work(stream, event, Kind.ACTION, read.requestId(), new TaskContext(stream, event, read, executor),
                 null, null);
+    }
+
+    /**
+     * The answer to a call that cannot be read; null if not even its id is known. Another member may be able to read
+     * it.
+     */
+    static @Nullable CloudEvent refusal(CloudEvent event, RuntimeException unread) {
+        Matcher id = REQUEST_ID.matcher(Envelope.data(event));
+        for (Kind kind : Kind.values()) {
+            if (kind.requestType().equals(event.getType()) && id.find()) {
+                String message = "this member cannot read the call: " + unread.getMessage();
+                Map<String, Object> error = new LinkedHashMap<>();
+                error.put("message", Texts.bounded(message, Texts.FAILURE_BYTES_MAX));
+                error.put("retryable", true);
+                Map<String, Object> payload = new LinkedHashMap<>();
+                payload.put("requestId", id.group(1));
+                payload.put("success", false);
+                payload.put("error", error);
+                return Envelope.of(kind.responseType(), payload).build();
+            }
+        }
+        return null;
     }
 
     CallContext call() {
@@ -130,6 +156,10 @@ final class Work {
         } else if (kind == Kind.SCHEDULE) {
             payload.put("resultKind", "Schedule");
             payload.put("result", expected(Timing.class, result).members());
+        } else if (result instanceof Verdict || result instanceof Timing || result instanceof Outcome
+                || result instanceof Pending) { // they have a JSON form, too
+            throw new IllegalStateException(
+                    "a processor has to return a document or null, not a " + result.getClass().getSimpleName());
         } else if (result != null) {
             payload.put("payload", Map.of("type", "JSON", "data", JsonText.object(result, "the result of a processor")));
         }

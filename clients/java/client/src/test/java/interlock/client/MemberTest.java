@@ -131,11 +131,14 @@ class MemberTest {
 
     @Test
     void aResultThatIsNoDocumentFailsTheTransition() {
-        member.processor("price", (entity, context) -> "text");
+        Queue<Object> results = new ConcurrentLinkedQueue<>(List.of("text", Verdict.of(true)));
+        member.processor("price", (entity, context) -> results.poll());
         member.start();
         Parcels.prepare(member, Parcels.processor("price"));
-        WorkflowFailedException failed = assertThrows(WorkflowFailedException.class, () -> Parcels.created(member));
-        assertTrue(failed.getMessage().contains("has to be a JSON object"), failed.getMessage());
+        for (String text : List.of("has to be a JSON object", "not a Verdict")) {
+            WorkflowFailedException failed = assertThrows(WorkflowFailedException.class, () -> Parcels.created(member));
+            assertTrue(failed.getMessage().contains(text), failed.getMessage());
+        }
     }
 
     @Test
@@ -386,6 +389,62 @@ class MemberTest {
                 joined.stop(Duration.ZERO);
             }
         }
+    }
+
+    @Test
+    void aHandlerThatGoesOnAfterItsStreamWasLostKeepsNoPlace() throws Exception {
+        CountDownLatch began = new CountDownLatch(2);
+        CountDownLatch gate = new CountDownLatch(1);
+        try (TestServer own = new TestServer()) {
+            TestServer.Tenant its = own.tenant();
+            InterlockMember joined = its.member().tags("java").concurrency(1).build();
+            AtomicInteger calls = new AtomicInteger();
+            AtomicInteger tasks = new AtomicInteger();
+            joined.processor("price", (entity, context) -> hangs(calls, began, gate));
+            joined.action("charge", (input, task) -> hangs(tasks, began, gate));
+            try (InterlockClient client = its.client().build()) {
+                joined.start();
+                prepareCharging(client);
+                CompletableFuture<Written> asked = client.entities().createAsync(PARCEL, Map.of("sku", "A"));
+                client.operations().runStart(RunStartRequest.builder().definition("charging").build());
+                assertTrue(began.await(20, TimeUnit.SECONDS));
+                own.kill();
+                assertThrows(CompletionException.class, asked::join);
+                own.start();
+                awaitMember(client);
+                prepareCharging(client); // the server keeps nothing
+                assertEquals("DONE", Parcels.created(client).state());
+                RunStartRequest charging = RunStartRequest.builder().definition("charging").waitMs(20_000L).build();
+                assertEquals("completed", client.operations().runStart(charging).run().status());
+            } finally {
+                gate.countDown();
+                joined.stop(Duration.ZERO);
+            }
+        }
+    }
+
+    /** Hangs the first time, whatever becomes of the work. */
+    private static Object hangs(AtomicInteger times, CountDownLatch began, CountDownLatch gate) {
+        if (times.incrementAndGet() > 1) {
+            return null;
+        }
+        began.countDown();
+        while (true) {
+            try {
+                gate.await();
+                return null;
+            } catch (InterruptedException e) {
+                assertTrue(gate.getCount() > 0);
+            }
+        }
+    }
+
+    private static void prepareCharging(InterlockClient client) {
+        Parcels.prepare(client, Parcels.processor("price"));
+        client.operations().actionRegister(ActionRegisterRequest.builder().name("charge").build());
+        client.operations().runDefinitionCreate(RunDefinitionCreateRequest.builder().document(Json.of(Map.of(
+                "kind", "Workflow", "name", "charging", "version", "1", "start", Map.of("run", "@actions/charge",
+                        "transitions", Map.of("success", "flo.Completed"))))).build());
     }
 
     private static void awaitMember(InterlockClient client) {

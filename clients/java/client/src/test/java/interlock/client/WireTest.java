@@ -1,9 +1,11 @@
 package interlock.client;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import interlock.client.api.AccountGetRequest;
 import interlock.client.api.CalculationMemberJoinEvent;
 import interlock.client.api.EntityChangeEvent;
@@ -32,16 +34,20 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.KeyStore;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Base64;
 import java.util.List;
 import java.util.Map;
 import java.util.Queue;
+import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -232,6 +238,63 @@ class WireTest {
     private static CloudEvent call(String id) {
         return event("EntityProcessorCalculationRequest",
                 "{\"requestId\":\"" + id + "\",\"entityId\":\"e\",\"processorName\":\"price\"}", "x", "y");
+    }
+
+    /** A script that gives a member these calls when it has joined, and keeps its answers. */
+    private static Function<CloudEvent, List<CloudEvent>> calling(List<CloudEvent> calls, BlockingQueue<CloudEvent> answers) {
+        return event -> {
+            if (event.getType().equals(Envelope.JOIN)) {
+                List<CloudEvent> all = new ArrayList<>(calls);
+                all.add(0, event(Envelope.GREETING, "{\"success\":true,\"memberId\":\"m-1\"}", "x", "y"));
+                return all;
+            }
+            if (event.getType().endsWith("CalculationResponse")) {
+                answers.add(event);
+            }
+            return List.of();
+        };
+    }
+
+    @Test
+    void aCallThatCannotBeReadIsRejectedAsRetryable() throws Exception {
+        BlockingQueue<CloudEvent> answers = new LinkedBlockingQueue<>();
+        String odd = "{\"requestId\":\"odd\",\"processorName\":[],\"name\":[]}";
+        List<CloudEvent> calls = List.of(event("EntityProcessorCalculationRequest", odd, "x", "y"),
+                event(Envelope.TASK, odd, "x", "y"));
+        try (Recorder recorder = new Recorder(calling(calls, answers));
+                InterlockMember member = InterlockMember.builder(recorder.target()).drainTimeout(Duration.ZERO).build()) {
+            member.start();
+            for (String kind : List.of("EntityProcessor", "Task")) {
+                CloudEvent answer = answers.poll(20, TimeUnit.SECONDS);
+                assertEquals(kind + "CalculationResponse", answer.getType());
+                JsonNode read = Json.raw(answer.getTextData()).node();
+                assertEquals("odd", read.path("requestId").asText());
+                assertFalse(read.path("success").asBoolean(true));
+                assertTrue(read.path("error").path("retryable").asBoolean());
+                String message = read.path("error").path("message").asText();
+                assertTrue(message.startsWith("this member cannot read the call: "), message);
+            }
+        }
+    }
+
+    @Test
+    void moreCallsThanRunAndWaitAreRejectedAsRetryable() throws Exception {
+        BlockingQueue<CloudEvent> answers = new LinkedBlockingQueue<>();
+        List<CloudEvent> calls = IntStream.rangeClosed(1, 1024 + 2 * 2 + 1).mapToObj(i -> call("c" + i)).toList();
+        CountDownLatch gate = new CountDownLatch(1);
+        try (Recorder recorder = new Recorder(calling(calls, answers));
+                InterlockMember member = InterlockMember.builder(recorder.target()).concurrency(2)
+                        .drainTimeout(Duration.ZERO).build()) {
+            member.detachedProcessor("price", context -> {
+                gate.await();
+                return null;
+            });
+            member.start();
+            JsonNode read = Json.raw(answers.poll(20, TimeUnit.SECONDS).getTextData()).node();
+            assertEquals("c1029", read.path("requestId").asText());
+            assertEquals("this member already has 1028 calls in flight", read.path("error").path("message").asText());
+            assertTrue(read.path("error").path("retryable").asBoolean());
+        }
     }
 
     @Test

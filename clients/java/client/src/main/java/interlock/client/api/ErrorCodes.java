@@ -170,7 +170,7 @@ public final class ErrorCodes {
     /** The tenant already has a provider with this <code>wellKnownConfigUri</code>; <code>properties.id</code> names it. */
     public static final String OIDC_PROVIDER_DUPLICATE = "OIDC_PROVIDER_DUPLICATE";
 
-    /** The provider is invalidated; reactivate it before changing it. */
+    /** The provider is invalidated; reactivate it before changing it, and with its keys if those that it had are not known. */
     public static final String OIDC_PROVIDER_INACTIVE = "OIDC_PROVIDER_INACTIVE";
 
     /** The provider does not exist or belongs to another tenant. */
@@ -359,7 +359,7 @@ public final class ErrorCodes {
         KNOWN.put(NO_COMPUTE_MEMBER_FOR_TAG, new About("no member with all required tags is connected; start one, then retry", 503, true));
         KNOWN.put(OIDC_INVALID_TENANT, new About("identity providers require a tenant whose id is a UUID", 400, false));
         KNOWN.put(OIDC_PROVIDER_DUPLICATE, new About("the tenant already has a provider with this `wellKnownConfigUri`; `properties.id` names it", 409, false));
-        KNOWN.put(OIDC_PROVIDER_INACTIVE, new About("the provider is invalidated; reactivate it before changing it", 409, false));
+        KNOWN.put(OIDC_PROVIDER_INACTIVE, new About("the provider is invalidated; reactivate it before changing it, and with its keys if those that it had are not known", 409, false));
         KNOWN.put(OIDC_PROVIDER_NOT_FOUND, new About("the provider does not exist or belongs to another tenant", 404, false));
         KNOWN.put(OIDC_SSRF_BLOCKED, new About("the provider's address is not on the public internet; `CYODA_OIDC_ALLOW_PRIVATE_NETWORKS` permits it", 400, false));
         KNOWN.put(OUTCOME_UNKNOWN, new About("the commit may or may not have happened; read before you repeat the request", 503, false));

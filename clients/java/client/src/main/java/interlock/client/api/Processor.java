@@ -3,6 +3,7 @@ package interlock.client.api;
 
 import interlock.client.Json;
 import java.util.Map;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -20,7 +21,7 @@ public record Processor(
         @Nullable Map<String, Json> annotations,
         @Nullable ProcessorConfig config,
         @Nullable String executionMode,
-        @Nullable String name,
+        String name,
         @Nullable Boolean startNewTxOnDispatch,
         @Nullable String type) {
 
@@ -98,7 +99,7 @@ public record Processor(
                     annotations,
                     config,
                     executionMode,
-                    name,
+                    Objects.requireNonNull(name, "name"),
                     startNewTxOnDispatch,
                     type);
         }

@@ -4,6 +4,7 @@ package interlock.client.api;
 import interlock.client.Json;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -24,9 +25,9 @@ public record Transition(
         @Nullable Condition criterion,
         @Nullable Map<String, Json> criterionAnnotations,
         @Nullable Boolean disabled,
-        @Nullable Boolean manual,
-        @Nullable String name,
-        @Nullable String next,
+        boolean manual,
+        String name,
+        String next,
         @Nullable List<Processor> processors,
         @Nullable Schedule schedule) {
 
@@ -126,9 +127,9 @@ public record Transition(
                     criterion,
                     criterionAnnotations,
                     disabled,
-                    manual,
-                    name,
-                    next,
+                    Objects.requireNonNull(manual, "manual"),
+                    Objects.requireNonNull(name, "name"),
+                    Objects.requireNonNull(next, "next"),
                     processors,
                     schedule);
         }

@@ -3,6 +3,7 @@ package interlock.client.api;
 
 import interlock.client.Json;
 import java.util.Map;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -27,10 +28,10 @@ public record Workflow(
         @Nullable Condition criterion,
         @Nullable Map<String, Json> criterionAnnotations,
         @Nullable String desc,
-        @Nullable String initialState,
+        String initialState,
         @Nullable WorkflowMachine machine,
-        @Nullable String name,
-        @Nullable Map<String, State> states,
+        String name,
+        Map<String, State> states,
         @Nullable String version) {
 
     /** Begins with nothing set. */
@@ -142,10 +143,10 @@ public record Workflow(
                     criterion,
                     criterionAnnotations,
                     desc,
-                    initialState,
+                    Objects.requireNonNull(initialState, "initialState"),
                     machine,
-                    name,
-                    states,
+                    Objects.requireNonNull(name, "name"),
+                    Objects.requireNonNull(states, "states"),
                     version);
         }
     }
