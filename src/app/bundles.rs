@@ -103,7 +103,8 @@ pub fn files_of_bundle(paths: &[PathBuf]) -> Result<Vec<BundleFile>, Unreadable>
         files.extend(bundle_files(path)?);
     }
     // Templates alone would replace a bundle and declare nothing.
-    if files.iter().any(|file| file.path.ends_with(".hcl")) {
+    let declares = |file: &BundleFile| Path::new(&file.path).extension() == Some("hcl".as_ref());
+    if files.iter().any(declares) {
         return Ok(files);
     }
     let paths: Vec<_> = paths

@@ -537,14 +537,14 @@ impl Session {
         cancel: &CancellationToken,
     ) -> Result<(), Failure> {
         if let Some(promise) = self.promise.take()
-            && let Err(failure) = self.remember(promise, answer)
+            && let Err(failure) = self.remember(&promise, answer)
         {
             return Err(self.fail(failure).await);
         }
         self.finish(cancel).await
     }
 
-    fn remember(&mut self, promise: Promise, answer: &str) -> Result<(), Failure> {
+    fn remember(&mut self, promise: &Promise, answer: &str) -> Result<(), Failure> {
         self.unit()?.remember(promise.outcome(answer))?;
         Ok(())
     }

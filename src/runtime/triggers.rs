@@ -50,7 +50,7 @@ const AFTER_CONFLICT: Duration = Duration::from_millis(50);
 const AFTER_TROUBLE: Duration = Duration::from_secs(1);
 
 /// After which pause a trigger is looked at again whose tenant may not store more.
-const WITHOUT_ROOM: Duration = Duration::from_secs(60);
+const WITHOUT_ROOM: Duration = Duration::from_mins(1);
 
 /// How long the ends of runs are collected before a trigger continues that had no room.
 const COLLECTING: Duration = Duration::from_millis(100);

@@ -162,8 +162,8 @@ async fn a_stream_is_not_held_back_and_a_run_that_has_ended_has_none() {
     let whole = rest.get(&stream).await;
     assert_eq!(whole.headers["x-accel-buffering"], "no");
     assert_eq!(whole.headers["cache-control"], "no-cache, no-transform");
-    let last = whole.text.lines().rev();
-    let last = last.filter_map(|line| line.strip_prefix("id: ")).next();
+    let mut lines = whole.text.lines().rev();
+    let last = lines.find_map(|line| line.strip_prefix("id: "));
     let rest = rest.with("last-event-id", last.expect("an id"));
     assert_eq!(rest.get(&stream).await.status, 204);
 }

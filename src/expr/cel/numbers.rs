@@ -101,8 +101,8 @@ fn doubled(node: &mut IdedExpr) -> bool {
             &mut comprehension.result,
         ]),
         Expr::List(list) => any(&mut list.elements),
-        Expr::Map(map) => any(map.entries.iter_mut().filter_map(value_of)),
-        Expr::Struct(made) => any(made.entries.iter_mut().filter_map(value_of)),
+        Expr::Map(map) => any(map.entries.iter_mut().map(value_of)),
+        Expr::Struct(made) => any(made.entries.iter_mut().map(value_of)),
         Expr::Select(select) => doubled(&mut select.operand),
         Expr::Ident(_) | Expr::Unspecified => false,
     }
@@ -128,15 +128,17 @@ fn operands_doubled(made: &mut CallExpr) {
 
 /// Changes all of them, and returns whether any has changed.
 fn any<'a>(nodes: impl IntoIterator<Item = &'a mut IdedExpr>) -> bool {
-    nodes
-        .into_iter()
-        .fold(false, |any, node| doubled(node) || any)
+    let mut has_changed = false;
+    for node in nodes {
+        has_changed |= doubled(node);
+    }
+    has_changed
 }
 
 /// The value of an entry: the keys of a map are no numbers of JSON.
-fn value_of(entry: &mut IdedEntryExpr) -> Option<&mut IdedExpr> {
-    Some(match &mut entry.expr {
+fn value_of(entry: &mut IdedEntryExpr) -> &mut IdedExpr {
+    match &mut entry.expr {
         EntryExpr::StructField(field) => &mut field.value,
         EntryExpr::MapEntry(entry) => &mut entry.value,
-    })
+    }
 }

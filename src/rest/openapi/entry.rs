@@ -15,6 +15,10 @@ use crate::error::{Code, Failure};
 use crate::operation::{Access, Route};
 
 /// One method of one path, from whichever table it is.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each says of another part of the description whether it is there"
+)]
 pub(super) struct Entry {
     pub(super) path: &'static str,
     pub(super) method: &'static Method,

@@ -127,17 +127,16 @@ fn tidy(value: &mut Value) {
             members.remove("default");
         }
         for (name, member) in members {
-            match member {
-                Value::Bool(true) if name == "items" => *member = json!({}),
-                Value::Object(properties) if name == "properties" => {
-                    for property in properties.values_mut().filter(|one| **one == true) {
-                        *property = json!({});
-                    }
-                    properties.values_mut().for_each(tidy);
+            if name == "items" && *member == true {
+                *member = json!({});
+            } else if let ("properties", Some(properties)) = (&**name, member.as_object_mut()) {
+                for property in properties.values_mut().filter(|one| **one == true) {
+                    *property = json!({});
                 }
-                // Not schemas, but what documents are like.
-                _ if name == "examples" || name == "default" => {}
-                _ => tidy(member),
+                properties.values_mut().for_each(tidy);
+            } else if name != "examples" && name != "default" {
+                // Those are not schemas, but what documents are like.
+                tidy(member);
             }
         }
     } else if let Value::Array(items) = value {

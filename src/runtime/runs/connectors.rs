@@ -1,17 +1,11 @@
 //! Calls of sagas: through members, by this process, or in the commit of the run itself
 //! (`orchestration.md` 2.3).
 
-use std::{
-    collections::{HashMap, HashSet, hash_map::Entry},
-    panic::AssertUnwindSafe,
-    sync::Arc,
-    time::Duration,
-};
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures_util::FutureExt as _;
-use parking_lot::Mutex;
 use serde::Deserialize;
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
 use super::{
@@ -24,7 +18,7 @@ use crate::backoff::Backoff;
 use crate::compute::tasks::{
     Dispatch, End, GivenUp, NO_MEMBER, OfRun, Reported, TaskKind, TaskSpec,
 };
-use crate::connector::{Call, CallFailed, Config, Connector, Connectors};
+use crate::connector::{Call, CallFailed, Config, Connector};
 use crate::dispatch::Tags;
 use crate::error::{Code, Failure};
 use crate::id::{RunId, Tenant};
@@ -52,115 +46,12 @@ const STOPPED_PAUSE: Duration = Duration::from_secs(1);
 /// The largest result of a call, in bytes.
 const OUTPUT_MAX: usize = 1 << 20;
 
-/// The calls that this process does itself.
-#[derive(Debug)]
-pub struct Calls {
-    connectors: Connectors,
-    tasks: TaskTracker,
-    /// Cancelled when the service stops: what is out is repeated after the restart.
-    stop: CancellationToken,
-    /// The tasks that were sent in this life of the service and have not ended, those of members
-    /// included: what is sent again is done once. Their tokens are cancelled when they are given up.
-    out: Mutex<HashMap<(Tenant, Arc<str>), CancellationToken>>,
-    /// Those of them that were committed since the service started: nobody was sent them before.
-    issued: Mutex<HashSet<(Tenant, Arc<str>)>>,
-    /// Those that were out when their runs were resumed: they may have been sent before.
-    resumed: Mutex<HashSet<(Tenant, Arc<str>)>>,
-}
-
 /// A call that this process does.
 struct BuiltInCall<'a> {
     request: &'a str,
     key: &'a str,
     given_up: &'a CancellationToken,
     is_repeated: bool,
-}
-
-/// How many calls are known to be new; beyond, all of them may have been sent before.
-const ISSUED_MAX: usize = 100_000;
-
-impl Calls {
-    pub fn new(connectors: Connectors, tasks: TaskTracker, stop: CancellationToken) -> Self {
-        Self {
-            connectors,
-            tasks,
-            stop,
-            out: Mutex::default(),
-            issued: Mutex::default(),
-            resumed: Mutex::default(),
-        }
-    }
-
-    pub(in crate::runtime) const fn connectors(&self) -> &Connectors {
-        &self.connectors
-    }
-
-    pub(in crate::runtime) const fn stop(&self) -> &CancellationToken {
-        &self.stop
-    }
-
-    /// Does work of a run beside everything else.
-    pub(in crate::runtime) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
-        self.tasks.spawn(work);
-    }
-
-    /// Takes a task, with what is cancelled when it is given up; none if it is out already.
-    fn begin(&self, tenant: &Tenant, task: &Arc<str>) -> Option<CancellationToken> {
-        let mut out = self.out.lock();
-        match out.entry((tenant.clone(), Arc::clone(task))) {
-            Entry::Occupied(_) => None,
-            Entry::Vacant(place) => Some(place.insert(CancellationToken::new()).clone()),
-        }
-    }
-
-    fn give_up(&self, tenant: &Tenant, task: &Arc<str>) {
-        let out = self.out.lock();
-        let given_up = out.get(&(tenant.clone(), Arc::clone(task))).cloned();
-        drop(out);
-        if let Some(given_up) = given_up {
-            given_up.cancel();
-        }
-    }
-
-    pub(super) fn is_out(&self, tenant: &Tenant, task: &Arc<str>) -> bool {
-        let out = self.out.lock();
-        out.contains_key(&(tenant.clone(), Arc::clone(task)))
-    }
-
-    pub(super) fn end(&self, tenant: &Tenant, task: &Arc<str>) {
-        let key = (tenant.clone(), Arc::clone(task));
-        let mut out = self.out.lock();
-        out.remove(&key);
-        drop(out);
-        let mut issued = self.issued.lock();
-        issued.remove(&key);
-        drop(issued);
-        self.resumed.lock().remove(&key);
-    }
-
-    fn was_resumed(&self, tenant: &Tenant, task: &Arc<str>) -> bool {
-        let resumed = self.resumed.lock();
-        resumed.contains(&(tenant.clone(), Arc::clone(task)))
-    }
-
-    fn issue(&self, tenant: &Tenant, task: Arc<str>) {
-        let mut issued = self.issued.lock();
-        if issued.len() >= ISSUED_MAX {
-            issued.clear();
-        }
-        issued.insert((tenant.clone(), task));
-    }
-
-    /// Another process may send a call from now on.
-    pub(super) fn leave(&self, tenant: &Tenant, task: &Arc<str>) {
-        let mut issued = self.issued.lock();
-        issued.remove(&(tenant.clone(), Arc::clone(task)));
-    }
-
-    fn was_issued(&self, tenant: &Tenant, task: &Arc<str>) -> bool {
-        let issued = self.issued.lock();
-        issued.contains(&(tenant.clone(), Arc::clone(task)))
-    }
 }
 
 impl Runtime {
@@ -291,16 +182,16 @@ impl Runtime {
     /// Notes that a run is about to be resumed, whose call may have been sent before.
     pub(super) fn resumes_call(&self, tenant: &Tenant, state: &State) {
         if let Some(task) = state.call_out() {
-            let key = (tenant.clone(), task_id(&state.run.id, task.ordinal));
-            self.0.calls.resumed.lock().insert(key);
+            let task = task_id(&state.run.id, task.ordinal);
+            self.0.calls.resume(tenant, task);
         }
     }
 
     /// Notes that a run was not resumed here.
     pub(super) fn leaves_call(&self, tenant: &Tenant, state: &State) {
         if let Some(task) = state.call_out() {
-            let key = (tenant.clone(), task_id(&state.run.id, task.ordinal));
-            self.0.calls.resumed.lock().remove(&key);
+            let task = task_id(&state.run.id, task.ordinal);
+            self.0.calls.stay_away(tenant, task);
         }
     }
 
@@ -345,7 +236,7 @@ impl Runtime {
         }
         let is_new = given_up == GivenUp::Undelivered && was_issued;
         let (runtime, tenant) = (self.clone(), tenant.clone());
-        self.0.calls.tasks.spawn(async move {
+        self.0.calls.spawn(async move {
             if !is_new {
                 runtime.call_left(&tenant, &task).await;
                 return;
@@ -499,7 +390,7 @@ impl Runtime {
         let run = stored.id;
         let is_repeated =
             state.run.has_given_up(task.ordinal) || self.0.calls.was_resumed(&tenant, &id);
-        self.0.calls.tasks.spawn(async move {
+        self.0.calls.spawn(async move {
             let called = BuiltInCall {
                 request: &request,
                 key: &key,
@@ -543,13 +434,13 @@ impl Runtime {
             idempotency_key: called.key,
             is_repeated: called.is_repeated,
             timeout: self.0.settings.runs.tasks_wait,
-            cancel: &calls.stop,
+            cancel: calls.stop(),
             given_up: called.given_up,
             compute: &|text, values, row| {
                 crate::expr::compute(text, values, row).map_err(|error| error.to_string())
             },
         };
-        match calls.connectors.call(call).await {
+        match calls.connectors().call(call).await {
             Ok(output) => Some(Answer::Outcome {
                 outcome: "success".into(),
                 output,
@@ -595,7 +486,7 @@ impl Runtime {
                         warn!(task.id = task, %failure, "the end of a call could not be stored; retrying");
                     }
                     let sleep = tokio::time::sleep(rest.min(backoff.pause()));
-                    self.0.calls.stop.run_until_cancelled(sleep).await?;
+                    self.0.calls.stop().run_until_cancelled(sleep).await?;
                 }
                 // The end is kept, so that the call is not repeated then.
                 Verdict::Stopped => self.until_retried(tenant, task).await?,
@@ -615,14 +506,14 @@ impl Runtime {
                 // The storage cannot be read now; the end is still kept.
                 Err(_) => {
                     let sleep = tokio::time::sleep(STOPPED_PAUSE);
-                    self.0.calls.stop.run_until_cancelled(sleep).await?;
+                    self.0.calls.stop().run_until_cancelled(sleep).await?;
                 }
             }
         };
         let work = Work::run(run);
         while self.held(tenant, &work) == Held::Stopped {
             let sleep = tokio::time::sleep(STOPPED_PAUSE);
-            self.0.calls.stop.run_until_cancelled(sleep).await?;
+            self.0.calls.stop().run_until_cancelled(sleep).await?;
         }
         Some(())
     }

@@ -9,6 +9,7 @@
 mod advance;
 mod arrivals;
 mod ask;
+mod calls;
 mod connectors;
 mod ends;
 mod entity;
@@ -61,7 +62,7 @@ use crate::storage::{Attribution, RunKey, StoredRun, TaskNote};
 pub(super) use modules::Modules;
 pub(super) use parsed::Parsed;
 
-pub use connectors::Calls;
+pub use calls::Calls;
 use ends::TaskEnds;
 pub(in crate::runtime) use entity_call::EntityCall;
 use state::{ReadRun, RunState as State};

@@ -395,6 +395,10 @@ mod tests {
             let shown = runtime.plan_view(&by.tenant, NAMESPACE, "w", "p", &program);
             shown.expect("a plan").1
         };
+        #[expect(
+            clippy::async_yields_async,
+            reason = "a commit is dropped after its first poll"
+        )]
         let publishing = async |kind: &str| {
             let mut session: Session = runtime.session(&by, None).await.expect("a session");
             let event = NewTopicEvent {

@@ -157,16 +157,8 @@ impl Runtime {
         }
         self.check_live(&by.tenant)?;
         let run = self.storage().fresh_run();
-        let is_saga = followed.program.saga.is_some();
         let is_simple_saga = followed.program.is_simple_saga();
-        let id = start.id.unwrap_or_else(|| {
-            let id = if is_saga {
-                run.saga_text()
-            } else {
-                run.to_string()
-            };
-            id.into()
-        });
+        let id = start.id.unwrap_or_else(|| fresh_id(run, &followed.program));
         let now = self.0.clock.now();
         let begin = Begin {
             id: id.clone(),
@@ -485,4 +477,14 @@ fn check_id(id: &str) -> Result<(), Failure> {
         "`runId` must have 1 to 128 letters, digits or `._:-`, and must not be `stream`, `.` or \
          `..` or begin like the ids that the service assigns",
     ))
+}
+
+/// The identifier of a run for which its caller has chosen none.
+fn fresh_id(run: RunId, program: &Program) -> Box<str> {
+    let id = if program.saga.is_some() {
+        run.saga_text()
+    } else {
+        run.to_string()
+    };
+    id.into()
 }
