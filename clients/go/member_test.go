@@ -34,6 +34,16 @@ func criterion(name string) string {
 		"config":{"calculationNodesTags":"go"}}}`)
 }
 
+// endWithTest shuts a member down after a test, without waiting for its calls.
+func endWithTest(t *testing.T, member *interlock.Member) {
+	t.Helper()
+	t.Cleanup(func() {
+		ended, cancel := context.WithCancel(context.Background())
+		cancel()
+		_ = member.Shutdown(ended)
+	})
+}
+
 // join makes a member, lets prepare register handlers, and joins.
 func join(t *testing.T, server *servertest.Server, tenant interlock.Option, prepare func(*interlock.Member), options ...interlock.Option) *interlock.Member {
 	t.Helper()
@@ -41,11 +51,7 @@ func join(t *testing.T, server *servertest.Server, tenant interlock.Option, prep
 	must(t, err)
 	prepare(member)
 	must(t, member.Join(servertest.Context(t)))
-	t.Cleanup(func() {
-		ended, cancel := context.WithCancel(context.Background())
-		cancel()
-		_ = member.Shutdown(ended)
-	})
+	endWithTest(t, member)
 	return member
 }
 

@@ -147,11 +147,7 @@ func answers(t *testing.T, prepare func(*interlock.Member), calls []*cloudevents
 	must(t, err)
 	prepare(member)
 	must(t, member.Join(servertest.Context(t)))
-	t.Cleanup(func() {
-		ended, cancel := context.WithCancel(context.Background())
-		cancel()
-		_ = member.Shutdown(ended)
-	})
+	endWithTest(t, member)
 	return sent
 }
 

@@ -88,7 +88,7 @@ pub(super) fn authenticator(
 }
 
 /// Reports settings of tokens that mocked authentication ignores: then every caller is an
-/// administrator, and whoever has set them does not expect that. An empty mode is what remains of a
+/// administrator, although these settings suggest otherwise. An empty mode is what remains of a
 /// variable that was not set.
 fn check_mock(sources: &mut Sources, has_token_settings: bool) -> Result<(), ConfigError> {
     if !has_token_settings {

@@ -10,7 +10,7 @@ use super::{
     client::{self, Target},
     model::Model,
     output,
-    remote::{Error, Service, refused, with_service},
+    remote::{Error, Refusal, Service, with_service},
 };
 use crate::event::payload::{Object, text_list};
 
@@ -87,6 +87,7 @@ impl FromStr for Condition {
 
 #[derive(Deserialize)]
 struct Change {
+    error: Option<Refusal>,
     #[serde(default)]
     sequence: Option<i64>,
 }
@@ -110,12 +111,13 @@ async fn follow(service: &Service<'_>, arguments: &Arguments) -> Result<(), Erro
         let from = reached;
         let mut refusal = None;
         let mut print = |text: &str| {
-            refusal = refused(text)?;
-            if refusal.is_some() {
+            let change: Change = client::read(text)?;
+            if change.error.is_some() {
+                refusal = change.error;
                 return Ok(ControlFlow::Break(()));
             }
             show!("{text}");
-            reached = client::read::<Change>(text)?.sequence.or(reached);
+            reached = change.sequence.or(reached);
             Ok(ControlFlow::Continue(()))
         };
         let ended = service
@@ -151,7 +153,8 @@ async fn follow(service: &Service<'_>, arguments: &Arguments) -> Result<(), Erro
 async fn newest(service: &Service<'_>, arguments: &Arguments) -> Result<Option<i64>, Error> {
     let mut newest = None;
     let mut read = |text: &str| {
-        newest = refused(text)?.and_then(|refusal| refusal.newest());
+        let change: Change = client::read(text)?;
+        newest = change.error.and_then(|refusal| refusal.newest());
         Ok(ControlFlow::Break(()))
     };
     let ahead = |object| arguments.subscription(object, Some(i64::MAX));

@@ -469,7 +469,7 @@ mod tests {
         assert_eq!(agenda.next(), Some(at(10)));
         assert!(agenda.take_due(at(10)).is_empty());
         assert!(agenda.names().contains(&new));
-        // The instant that was reached meanwhile is left out by nobody.
+        // The instant that was reached meanwhile is not left out.
         assert_eq!(agenda.of[&known].instant, at(10));
         assert_eq!(agenda.take_unread(at(10)), [known.clone(), new].into());
         assert!(agenda.take_unread(at(100)).is_empty());

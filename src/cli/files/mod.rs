@@ -158,7 +158,7 @@ async fn pull_all(service: &Service<'_>, folder: &mut Folder) -> Result<(usize, 
             Err(error) => return Err(error),
         };
         let shown: Shown<'_> = client::read(&answer)?;
-        // It may have been saved meanwhile. What an interrupted pull has written is no edit.
+        // It may have been saved meanwhile. What an interrupted pull has written is not an edit.
         let content = shown.content.get();
         if folder.local(&path)? == Local::Edited && !folder.has(&path, content)? {
             eprintln!("refused: {path} {EDITED}");
