@@ -163,6 +163,9 @@ pub enum Permission {
     Anyone,
     /// A caller with this role.
     Role(&'static str),
+    /// Any authenticated caller. The operation itself requires this role for some of the things that
+    /// requests name.
+    RoleForSome(&'static str),
 }
 
 impl Permission {
@@ -171,7 +174,26 @@ impl Permission {
             Self::Role(role) if !caller.roles.contain(role) => {
                 Err(Failure::new(Code::Forbidden, format!("{role} required")))
             }
-            Self::Role(_) | Self::Anyone => Ok(()),
+            Self::Role(_) | Self::RoleForSome(_) | Self::Anyone => Ok(()),
+        }
+    }
+
+    /// The role without which every request is refused; empty, if there is none.
+    pub const fn role(self) -> &'static str {
+        match self {
+            Self::Role(role) => role,
+            Self::RoleForSome(_) | Self::Anyone => "",
+        }
+    }
+
+    /// What the documents say of it; none if any caller may use the operation for anything.
+    pub fn sentence(self) -> Option<String> {
+        match self {
+            Self::Anyone => None,
+            Self::Role(role) => Some(format!("Requires the role `{role}`.")),
+            Self::RoleForSome(role) => Some(format!(
+                "Requires the role `{role}` for some of the things that it may name."
+            )),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `interlock manager`: batches in files, and their ticks (`runs.md` §8).
 
-use std::{cell::Cell, collections::BTreeMap, process::ExitCode};
+use std::{collections::BTreeMap, process::ExitCode};
 
 use clap::{Args, Subcommand};
 use serde::Deserialize;
@@ -122,6 +122,26 @@ struct Started {
     task_id: Option<String>,
 }
 
+impl Ticked {
+    fn show(&self) {
+        for one in &self.processed {
+            let status = one.status.as_deref().unwrap_or_default();
+            show!(
+                "{}: {}",
+                one.manager,
+                one.error.as_deref().unwrap_or(status)
+            );
+            for item in &one.started {
+                let worker = item.worker.map(|order| order.to_string());
+                let worker = worker.as_deref().unwrap_or("-");
+                let work = item.run_id.as_deref().or(item.task_id.as_deref());
+                let work = work.unwrap_or_default();
+                show!("  started item {} of worker {worker}: {work}", item.item);
+            }
+        }
+    }
+}
+
 #[derive(Deserialize)]
 struct Controlled {
     status: String,
@@ -136,13 +156,7 @@ pub(super) fn run(command: &Command) -> ExitCode {
         }
         Command::Show(named) => with_service(&named.options, |to| show(to, &named.manager)),
         Command::Tick { payload, options } => {
-            let has_errors = Cell::new(false);
-            let code = with_service(options, |to| tick(to, payload.as_ref(), &has_errors));
-            if has_errors.get() {
-                ExitCode::FAILURE
-            } else {
-                code
-            }
+            with_service(options, |to| tick(to, payload.as_ref()))
         }
         Command::Pause(named) => control(named, "pause", None, None),
         Command::Resume(named) => control(named, "resume", None, None),
@@ -207,32 +221,20 @@ async fn show(service: Service<'_>, manager: &str) -> Result<(), Error> {
     Ok(())
 }
 
-async fn tick(
-    service: Service<'_>,
-    payload: Option<&Json>,
-    has_errors: &Cell<bool>,
-) -> Result<(), Error> {
+async fn tick(service: Service<'_>, payload: Option<&Json>) -> Result<(), Error> {
     let request = |object| maybe_json(service.in_namespace(object), "payload", payload);
     let answer = service.ask("ManagerTick", request).await?;
     let ticked: Ticked = client::read(&answer)?;
-    has_errors.set(ticked.processed.iter().any(|one| one.error.is_some()));
     if service.is_json() {
         show!("{answer}");
-        return Ok(());
+    } else {
+        ticked.show();
     }
-    for one in ticked.processed {
-        match (one.status, one.error) {
-            (_, Some(error)) => show!("{}: {error}", one.manager),
-            (status, None) => show!("{}: {}", one.manager, status.unwrap_or_default()),
-        }
-        for item in one.started {
-            let worker = item.worker.map(|order| order.to_string());
-            let worker = worker.unwrap_or_else(|| "-".to_owned());
-            let work = item.run_id.or(item.task_id).unwrap_or_default();
-            show!("  started item {} of worker {worker}: {work}", item.item);
-        }
+    let failed = ticked.processed.iter().filter(|one| one.error.is_some());
+    match failed.count() {
+        0 => Ok(()),
+        failed => Err(Error::NotTicked(failed)),
     }
-    Ok(())
 }
 
 fn control(named: &Named, change: &str, worker: Option<&str>, item: Option<&str>) -> ExitCode {

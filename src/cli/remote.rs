@@ -101,6 +101,8 @@ pub(in crate::cli) enum Error {
         "the run {run_id} has status {status}; interlock flo workflow history {run_id} shows its steps"
     )]
     NotCompleted { run_id: String, status: String },
+    #[error("{0} of the managers could not be ticked; the answer gives the reason of each")]
+    NotTicked(usize),
     #[error("cannot read the module {0}; give the path of a binary or text module")]
     Module(String, #[source] std::io::Error),
 }

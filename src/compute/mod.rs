@@ -66,6 +66,17 @@ pub struct Principal {
     pub trace: Option<Trace>,
 }
 
+impl Principal {
+    /// The principal of work that no request asked for.
+    pub fn system() -> Self {
+        Self {
+            actor: Actor::system(),
+            roles: Arc::default(),
+            trace: None,
+        }
+    }
+}
+
 /// A member's response.
 #[derive(Debug)]
 pub struct Response {

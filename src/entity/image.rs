@@ -96,6 +96,16 @@ pub struct Actor {
     pub name: Arc<str>,
 }
 
+impl Actor {
+    /// The service itself, for work that no request asked for.
+    pub fn system() -> Self {
+        Self {
+            kind: ActorKind::System,
+            name: "system".into(),
+        }
+    }
+}
+
 /// The kind of change that a version made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ChangeKind {

@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 
 use super::{Facts, Topic};
-use crate::auth::Permission;
 use crate::dialect::{Rule, flo, saga};
 use crate::error::{Code, Retry};
 use crate::operation::{Access, Answers, ROUTES, Route};
@@ -131,13 +130,6 @@ const fn access(route: &Route) -> &'static str {
     }
 }
 
-const fn role(route: &Route) -> &'static str {
-    match route.needs {
-        Permission::Anyone => "",
-        Permission::Role(role) => role,
-    }
-}
-
 /// The reference pages: name, title and synopsis, followed by a table.
 const REFERENCE: [(&str, &str, &str); 4] = [
     (
@@ -208,9 +200,9 @@ pub(super) fn topics_of_errors() -> impl Iterator<Item = Topic> {
 pub(super) fn topics_of_events(facts: &Facts) -> impl Iterator<Item = Topic> {
     ROUTES.iter().map(|route| {
         let kind = route.request;
-        let role = match role(route) {
-            "" => String::new(),
-            role => format!(" It needs the role `{role}`."),
+        let role = match route.needs.sentence() {
+            Some(sentence) => format!(" {sentence}"),
+            None => String::new(),
         };
         let paths: Vec<_> = facts
             .paths
@@ -250,7 +242,7 @@ pub(super) fn operations_json(facts: &Facts) -> Value {
             "method": route.method(),
             "answers": answers(route),
             "access": access(route),
-            "role": role(route),
+            "role": route.role(),
             "paths": paths.map(|(_, path)| path).collect::<Vec<_>>(),
             "payload": route.payload_schema()
         })

@@ -1,7 +1,6 @@
 //! Help topics, over HTTP and on the command line.
 //!
-//! May use: [`crate::error`], [`crate::telemetry`], [`crate::auth`], [`crate::dialect`],
-//! [`crate::operation`].
+//! May use: [`crate::error`], [`crate::telemetry`], [`crate::dialect`], [`crate::operation`].
 //! A topic is a Markdown file in `topics/` or `design/` and a row of [`topics`]; its first heading
 //! is the title, its first paragraph the synopsis, its second-level headings are the sections. A
 //! line `{{name}}` is replaced by a table generated from the code ([`made`]). To add a topic: the

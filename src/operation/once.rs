@@ -33,7 +33,7 @@ use sha2::{Digest as _, Sha256};
 use tokio::time::{Instant, sleep};
 
 use super::{Access, Answer, Context, Family, Route, Success};
-use crate::auth::ROLE_ADMIN;
+use crate::auth::{Permission, Roles};
 use crate::error::{Code, Failure};
 use crate::event::{Event, EventType, IDEMPOTENCY_ATTRIBUTE, payload};
 use crate::id::Tenant;
@@ -139,7 +139,7 @@ pub(super) async fn begin(
             "this request accepts no idempotency key, because its outcome is not stored",
         ));
     }
-    let print = print(event, cx.caller().roles.contain(ROLE_ADMIN))?;
+    let print = print(event, route.needs, &cx.caller().roles)?;
     let place = cx.keys().line_up(&cx.caller().tenant, &key, print)?;
     let turn = cx.cancel().run_until_cancelled(place.turn()).await;
     let turn = turn.ok_or_else(Failure::cancelled)?;
@@ -249,19 +249,10 @@ fn key(event: &Event) -> Result<Option<Arc<str>>, Failure> {
 /// The member that says which entity an event of a state machine is for; if it is absent, `id` does.
 const ENTITY_ID: &str = "entityId";
 
-/// Requests that need `ROLE_ADMIN` for some of the things they name, which is found out only when
-/// they are performed. So a repeat without the role is another request.
-const SOME_FOR_ADMINISTRATORS: [EventType; 5] = [
-    EventType::ActionRegisterRequest,
-    EventType::ActionSetEnabledRequest,
-    EventType::ActionDeleteRequest,
-    EventType::RunDefinitionSetEnabledRequest,
-    EventType::MachineTransitionRequest,
-];
-
 /// A fingerprint of a request's type and payload, in which the order of members and the id do not
-/// matter: an API may make the latter itself.
-fn print(event: &Event, is_administrator: bool) -> Result<Print, Failure> {
+/// matter: an API may make the latter itself. Where some things need a role, which is found out only
+/// when the request is performed, a repeat without the role is another request.
+fn print(event: &Event, needs: Permission, roles: &Roles) -> Result<Print, Failure> {
     let members: BTreeMap<String, &RawValue> = payload::decode(event.text()?)?;
     let mut hash = Sha256::new();
     let mut add = |text: &str| {
@@ -269,8 +260,11 @@ fn print(event: &Event, is_administrator: bool) -> Result<Print, Failure> {
         hash.update(text);
     };
     add(event.kind.as_str());
-    if SOME_FOR_ADMINISTRATORS.contains(&event.kind) && !is_administrator {
-        add("without ROLE_ADMIN");
+    if let Permission::RoleForSome(role) = needs
+        && !roles.contain(role)
+    {
+        add("without ");
+        add(role);
     }
     let is_id_counted =
         event.kind == EventType::MachineTransitionRequest && !members.contains_key(ENTITY_ID);
@@ -304,6 +298,7 @@ fn still_in_flight(key: &str) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::auth::ROLE_ADMIN;
     use crate::event::AttributeValue;
 
     fn event(kind: EventType, payload: &str) -> Event {
@@ -313,7 +308,11 @@ mod tests {
     #[test]
     fn requests_are_distinguished_by_type_and_payload() {
         let create = EventType::EntityCreateRequest;
-        let of = |payload: &str| print(&event(create, payload), true).expect(payload);
+        let print = |event: &Event, roles: &[&str]| {
+            let needs = Route::of(event.kind).expect("a request").needs;
+            print(event, needs, &Roles::of(roles.iter().copied()))
+        };
+        let of = |payload: &str| print(&event(create, payload), &[]).expect(payload);
         let one = of(r#"{"id":"1","a":{"x":1},"b":2}"#);
         assert_eq!(one, of(r#"{"b": 2, "id": "2", "a": {"x":1}}"#));
         for other in [
@@ -325,16 +324,16 @@ mod tests {
             assert_ne!(one, of(other), "{other}");
         }
         let update = event(EventType::EntityUpdateRequest, r#"{"a":{"x":1},"b":2}"#);
-        assert_ne!(one, print(&update, true).expect("a print"));
-        assert!(print(&event(create, "[]"), true).is_err());
-        assert!(print(&event(create, "{"), true).is_err());
+        assert_ne!(one, print(&update, &[]).expect("a print"));
+        assert!(print(&event(create, "[]"), &[]).is_err());
+        assert!(print(&event(create, "{"), &[]).is_err());
         for (kind, is_same) in [
             (create, true),
             (EventType::RunDefinitionSetEnabledRequest, false),
         ] {
             let event = event(kind, r#"{"a":1}"#);
             let [by_administrator, by_another] =
-                [true, false].map(|is| print(&event, is).expect("a print"));
+                [&[ROLE_ADMIN][..], &[]].map(|roles| print(&event, roles).expect("a print"));
             assert_eq!(by_administrator == by_another, is_same, "{kind}");
         }
     }

@@ -9,7 +9,6 @@ use schemars::{
 use serde_json::{Map, Value, json};
 
 use super::{Access, Answers, ROUTES, Route};
-use crate::auth::Permission;
 use crate::error::{Code, Retry};
 use crate::event::{
     EventType,
@@ -135,10 +134,7 @@ impl Route {
 
     /// The role that it needs; empty, if any caller may use it.
     pub const fn role(&self) -> &'static str {
-        match self.needs {
-            Permission::Anyone => "",
-            Permission::Role(role) => role,
-        }
+        self.needs.role()
     }
 
     /// What a program that makes clients needs to know of it, beside the schemas.

@@ -4,10 +4,9 @@
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures_util::FutureExt as _;
-use tokio_util::sync::CancellationToken;
 use tracing::{debug, error, warn};
 
-use super::{Initiator, Runtime, Session, fire::system, runs::Arrived};
+use super::{Initiator, Runtime, Session, runs::Arrived};
 use crate::backoff::nth;
 use crate::clock::Timestamp;
 use crate::error::{Code, Failure, panic_text};
@@ -372,11 +371,7 @@ impl Runtime {
 
     /// A session of the service itself.
     pub(super) fn own_session(&self, tenant: &Tenant) -> (Initiator, Session) {
-        let by = Initiator {
-            tenant: tenant.clone(),
-            principal: system(),
-            cancel: CancellationToken::new(),
-        };
+        let by = Initiator::system(tenant);
         let session = self.session_for(&by, by.attribution());
         (by, session)
     }
@@ -478,7 +473,7 @@ fn warn_of(about: &About, fault: &Fault) {
 mod tests {
     use super::*;
     use crate::clock::ManualClock;
-    use crate::runtime::{RunSettings, fire::tests::runtime_with};
+    use crate::runtime::{RunSettings, testing::runtime_with};
 
     fn again(before: Option<&Trouble>, fault: &Fault, now: i64) -> Trouble {
         let pacing = Pacing {

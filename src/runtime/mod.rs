@@ -16,8 +16,8 @@ mod apart;
 mod critical;
 mod dispatch;
 mod drive;
+mod due_tasks;
 mod explain;
-mod fire;
 mod given_up;
 mod incidents;
 mod later;
@@ -32,6 +32,8 @@ mod session;
 mod sharing;
 #[cfg(test)]
 mod simulation;
+#[cfg(test)]
+mod testing;
 mod token;
 mod transactions;
 mod triggers;
@@ -183,7 +185,7 @@ impl Initiator {
     pub fn system(tenant: &Tenant) -> Self {
         Self {
             tenant: tenant.clone(),
-            principal: fire::system(),
+            principal: Principal::system(),
             cancel: CancellationToken::new(),
         }
     }

@@ -21,7 +21,6 @@ use tracing::warn;
 
 use super::{
     Initiator, Runtime, again,
-    fire::system,
     incidents::{About, Fault, Held, Verdict, contained},
     runs::StartRun,
 };
@@ -347,11 +346,7 @@ impl Runtime {
         let Planned {
             instant, is_left, ..
         } = planned;
-        let by = Initiator {
-            tenant: tenant.clone(),
-            principal: system(),
-            cancel: CancellationToken::new(),
-        };
+        let by = Initiator::system(tenant);
         self.storage().refresh().await?;
         let mut session = self.session_for(&by, by.attribution());
         let unit = session.unit()?;

@@ -1,6 +1,8 @@
 //! One request working on a unit.
 
 mod doing;
+mod slot;
+mod unfinished;
 
 use std::{
     mem,
@@ -10,21 +12,16 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 
-use tracing::warn;
-
 use super::{
-    Critical, CriticalGuard, Error, Initiator, Runtime,
-    machines::Acting,
-    promise::{Promise, free_if_provisional},
-    runs::Try,
-    token::Ticket,
-    transactions::Transactions,
-    turns::TaskInFlight,
+    Critical, CriticalGuard, Error, Initiator, Runtime, machines::Acting, promise::Promise,
+    runs::Try, token::Ticket, transactions::Transactions, turns::TaskInFlight,
 };
-use crate::error::{Code, Failure};
+use crate::error::Failure;
 use crate::id::{EntityId, TransactionId};
-use crate::storage::{Assumption, Attribution, Mark, Once, Task, UnitOfWork};
+use crate::storage::{Assumption, Mark, Once, Task, UnitOfWork};
 use crate::telemetry::measure::Step;
+
+use unfinished::Unfinished;
 
 /// The property of a failure that names what was committed before it.
 pub const COMMITTED: &str = "committedTransactionId";
@@ -113,31 +110,34 @@ impl Owner {
 }
 
 impl Session {
-    pub(super) fn own(transactions: Arc<Transactions>, unit: Box<UnitOfWork>) -> Self {
-        Self {
-            since: transactions.next_attempt(),
-            transactions,
-            id: unit.id(),
-            promise: None,
-            critical: Critical::default(),
-            moving: Vec::new(),
-            role: Role::Owner(Owner::new(unit.id(), false)),
-            unit: Some(unit),
-        }
-    }
-
-    /// The owner of a unit that is parked and was nobody's session's before.
-    pub(super) fn of_parked(transactions: Arc<Transactions>, id: TransactionId) -> Self {
+    fn new(
+        transactions: Arc<Transactions>,
+        id: TransactionId,
+        unit: Option<Box<UnitOfWork>>,
+        role: Role,
+    ) -> Self {
         Self {
             since: transactions.next_attempt(),
             transactions,
             id,
             promise: None,
+            unit,
+            role,
             critical: Critical::default(),
             moving: Vec::new(),
-            unit: None,
-            role: Role::Owner(Owner::new(id, true)),
         }
+    }
+
+    pub(super) fn own(transactions: Arc<Transactions>, unit: Box<UnitOfWork>) -> Self {
+        let id = unit.id();
+        let role = Role::Owner(Owner::new(id, false));
+        Self::new(transactions, id, Some(unit), role)
+    }
+
+    /// The owner of a unit that is parked and was nobody's session's before.
+    pub(super) fn of_parked(transactions: Arc<Transactions>, id: TransactionId) -> Self {
+        let role = Role::Owner(Owner::new(id, true));
+        Self::new(transactions, id, None, role)
     }
 
     /// Waits for an open unit, and takes it. The request is cancelled when the call in which it
@@ -154,16 +154,8 @@ impl Session {
             .map_err(|_| Error::TransactionNotFound(id))?;
         let (mut unit, level) = lease.take().ok_or(Error::TransactionNotFound(id))?;
         let mark = Some(unit.mark());
-        Ok(Self {
-            since: transactions.next_attempt(),
-            transactions,
-            id,
-            promise: None,
-            critical: Critical::default(),
-            moving: Vec::new(),
-            unit: Some(unit),
-            role: Role::Guest(Guest { level, mark }),
-        })
+        let role = Role::Guest(Guest { level, mark });
+        Ok(Self::new(transactions, id, Some(unit), role))
     }
 
     /// Makes the session part of a request, which may be dropped.
@@ -388,54 +380,6 @@ impl Session {
             .ok_or(Error::TransactionNotFound(self.id))
     }
 
-    fn slot(&mut self) -> Option<&mut TaskInFlight> {
-        self.owner()?.slot.as_mut()
-    }
-
-    /// Assigns a slot, which is released whenever the session waits.
-    pub(super) fn occupy(&mut self, slot: TaskInFlight) {
-        if let Some(owner) = self.owner() {
-            owner.slot = Some(slot);
-        }
-    }
-
-    /// The slot that was assigned, for another try.
-    pub(super) const fn vacate(&mut self) -> Option<TaskInFlight> {
-        match self.owner() {
-            Some(owner) => owner.slot.take(),
-            None => None,
-        }
-    }
-
-    /// Lets others advance the run of this try.
-    pub(super) fn leave_turn(&mut self) {
-        if let Some(owner) = self.owner() {
-            owner.attempt.turn = None;
-        }
-    }
-
-    /// Releases the slot, before waiting for a member, which may itself have something for the run
-    /// that is being advanced.
-    pub(super) fn leave_slot(&mut self) {
-        self.leave_turn();
-        self.leave_slot_alone();
-    }
-
-    /// Releases the slot, before waiting for work of this process. Others still wait to advance the
-    /// run.
-    pub(super) fn leave_slot_alone(&mut self) {
-        if let Some(slot) = self.slot() {
-            slot.leave();
-        }
-    }
-
-    /// Waits for a slot in which to continue.
-    pub(super) async fn take_slot(&mut self) {
-        if let Some(slot) = self.slot() {
-            slot.take().await;
-        }
-    }
-
     /// Lets other requests join the unit until it is taken back, and releases the slot.
     ///
     /// # Errors
@@ -582,63 +526,6 @@ impl Session {
     }
 }
 
-/// A partially committed run.
-///
-/// Unless it is dropped explicitly, the task executor resumes it: after a crash, and after a
-/// request that was dropped.
-#[derive(Debug)]
-struct Unfinished {
-    runtime: Runtime,
-    attribution: Attribution,
-    /// None once nothing is left to do.
-    task: Option<Task>,
-    /// The pause before a failed rest is retried; none if it is dropped, because the caller
-    /// receives the failure and decides.
-    pause: Option<Duration>,
-    /// Of a request with an idempotency key, which is free again if the rest is dropped.
-    once: Option<Once>,
-}
-
-impl Unfinished {
-    async fn end(self) {
-        match self.pause {
-            None => self.abandon().await,
-            Some(pause) => self.put_off(pause),
-        }
-    }
-
-    async fn abandon(mut self) {
-        // Dropped meanwhile, it is repeated.
-        let Some(task) = &self.task else { return };
-        let (by, once) = (self.attribution.clone(), self.once.as_ref());
-        let given_up = self.runtime.give_up(task, by.clone(), once);
-        if let Err(error) = given_up.await {
-            // The task may have gone with its entity.
-            if let (Code::Conflict, Some(once)) = (error.code(), once) {
-                free_if_provisional(self.runtime.storage(), &task.tenant, by, once).await;
-            }
-            warn!(%error, task.subject = ?task.subject, "a continuation could not be removed; it will be retried");
-        } else {
-            self.task = None;
-        }
-    }
-
-    fn put_off(mut self, pause: Duration) {
-        if let Some(task) = self.task.take() {
-            self.runtime.storage().postpone(task.handle(), pause);
-        }
-    }
-}
-
-impl Drop for Unfinished {
-    fn drop(&mut self) {
-        if let Some(task) = &self.task {
-            let storage = self.runtime.storage();
-            storage.postpone(task.handle(), Duration::ZERO);
-        }
-    }
-}
-
 impl Drop for Session {
     fn drop(&mut self) {
         let unit = self.unit.take();
@@ -678,7 +565,7 @@ impl Drop for Session {
 mod tests {
     use super::*;
     use crate::clock::{ManualClock, Timestamp};
-    use crate::runtime::{RunSettings, fire::tests::runtime_with};
+    use crate::runtime::{RunSettings, testing::runtime_with};
 
     #[tokio::test]
     async fn an_answer_that_is_too_large_to_be_kept_fails_like_any_commit_after_a_part() {

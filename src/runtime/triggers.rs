@@ -17,12 +17,10 @@ use futures_util::{
     stream::{self, FuturesUnordered},
 };
 use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use super::{
     Initiator, Runtime, Session,
-    fire::system,
     incidents::{Fault, contained},
     producers::Name,
     runs::StartRun,
@@ -285,11 +283,7 @@ impl Runtime {
         (tenant, key): &Name,
         topic: &mut Option<TopicKey>,
     ) -> Result<Next, Failure> {
-        let by = Initiator {
-            tenant: tenant.clone(),
-            principal: system(),
-            cancel: CancellationToken::new(),
-        };
+        let by = Initiator::system(tenant);
         self.storage().refresh().await?;
         let mut session = self.session_for(&by, by.attribution());
         let unit = session.unit()?;
@@ -418,11 +412,12 @@ fn event(event: &TopicEvent) -> Event<'_> {
 #[cfg(test)]
 mod tests {
     use serde_json::{json, value::to_raw_value};
+    use tokio_util::sync::CancellationToken;
 
     use super::*;
     use crate::clock::ManualClock;
     use crate::registry::NewDefinition;
-    use crate::runtime::{RunSettings, fire::tests::runtime_with};
+    use crate::runtime::{RunSettings, testing::runtime_with};
     use crate::storage::{NewTopicEvent, RunsWanted};
 
     const NAMESPACE: &str = "default";

@@ -16,19 +16,26 @@ use super::{
 use crate::dispatch::Tags;
 use crate::id::Tenant;
 
-/// What one or more takers offer that have nothing to do.
+/// Which tasks one or more takers take.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Offered {
+struct Taking {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     namespace: Option<Arc<str>>,
     actions: Vec<Arc<str>>,
     tags: Box<str>,
     labels: Labels,
     is_member: bool,
+}
+
+/// What one or more takers offer that have nothing to do.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Offered {
+    #[serde(flatten)]
+    taking: Taking,
     /// How many tasks they take now.
     most: usize,
     /// Grows with each time that they can take more after tasks were handed over to them, so that
-    /// what has been used is told from what is offered again. Older releases compare the whole text.
+    /// what has been used differs from what is offered again. Older releases compare the whole text.
     #[serde(default)]
     turn: u64,
 }
@@ -36,11 +43,13 @@ pub struct Offered {
 impl Offered {
     fn of(worker: &Worker, actions: &Actions, most: usize) -> Self {
         Self {
-            namespace: worker.namespace.clone(),
-            actions: actions.list(),
-            tags: worker.tags.to_string().into(),
-            labels: worker.labels.clone(),
-            is_member: worker.is_member(),
+            taking: Taking {
+                namespace: worker.namespace.clone(),
+                actions: actions.list(),
+                tags: worker.tags.to_string().into(),
+                labels: worker.labels.clone(),
+                is_member: worker.is_member(),
+            },
             most,
             turn: 0,
         }
@@ -54,14 +63,9 @@ impl Offered {
 
     /// Whether two lists are of the same takers, however many tasks those take now.
     pub fn are_alike(some: &[Self], others: &[Self]) -> bool {
-        let is_alike = |(one, other): (&Self, &Self)| {
-            one.namespace == other.namespace
-                && one.actions == other.actions
-                && one.tags == other.tags
-                && one.labels == other.labels
-                && one.is_member == other.is_member
-        };
-        some.len() == others.len() && some.iter().zip(others).all(is_alike)
+        some.iter()
+            .map(|offered| &offered.taking)
+            .eq(others.iter().map(|offered| &offered.taking))
     }
 }
 
@@ -85,14 +89,15 @@ impl Channels {
 
     /// Takes out tasks that wait and that another process could do. Each is then let go or put back.
     pub fn take_waiting(&self, tenant: &Tenant, offered: &Offered) -> Vec<Arc<str>> {
-        let actions: Actions = offered.actions.iter().map(AsRef::as_ref).collect();
-        let tags = Tags::parse(&offered.tags);
+        let taking = &offered.taking;
+        let actions: Actions = taking.actions.iter().map(AsRef::as_ref).collect();
+        let tags = Tags::parse(&taking.tags);
         let offer = Offer {
-            namespace: offered.namespace.as_ref(),
+            namespace: taking.namespace.as_ref(),
             actions: &actions,
             tags: &tags,
-            labels: &offered.labels,
-            is_member: offered.is_member,
+            labels: &taking.labels,
+            is_member: taking.is_member,
         };
         self.with(tenant, |pool, desk| {
             let mut taken = Vec::new();

@@ -66,6 +66,7 @@ impl Operation for RegisterAction {
     const RESPONSE: EventType = EventType::ActionRegisterResponse;
     const FAMILY: Family = Family::Model;
     const ACCESS: Access = Access::Write;
+    const NEEDS: Permission = Permission::RoleForSome(ROLE_ADMIN);
 
     fn parse(payload: &str) -> Result<Self, Failure> {
         let mut request: actions::Register = payload::decode(payload)?;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::check_may_change;
+use crate::auth::{Permission, ROLE_ADMIN};
 use crate::error::Failure;
 use crate::event::{
     EventType,
@@ -25,6 +26,7 @@ impl Operation for SetActionEnabled {
     const RESPONSE: EventType = EventType::ActionSetEnabledResponse;
     const FAMILY: Family = Family::Model;
     const ACCESS: Access = Access::Write;
+    const NEEDS: Permission = Permission::RoleForSome(ROLE_ADMIN);
     const STORES: bool = false;
 
     fn parse(payload: &str) -> Result<Self, Failure> {

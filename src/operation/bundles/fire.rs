@@ -40,6 +40,7 @@ impl Operation for FireEvent {
     const RESPONSE: EventType = EventType::MachineTransitionResponse;
     const FAMILY: Family = Family::Entity;
     const ACCESS: Access = Access::Write;
+    const NEEDS: Permission = Permission::RoleForSome(ROLE_ADMIN);
 
     fn parse(payload: &str) -> Result<Self, Failure> {
         let request: bundles::Fire<'_> = payload::decode(payload)?;

@@ -27,6 +27,7 @@ impl Operation for SetDefinitionEnabled {
     const RESPONSE: EventType = EventType::RunDefinitionSetEnabledResponse;
     const FAMILY: Family = Family::Model;
     const ACCESS: Access = Access::Write;
+    const NEEDS: Permission = Permission::RoleForSome(ROLE_ADMIN);
     const STORES: bool = false;
 
     fn parse(payload: &str) -> Result<Self, Failure> {

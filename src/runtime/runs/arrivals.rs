@@ -83,24 +83,18 @@ impl Runtime {
 
 #[cfg(test)]
 mod tests {
-    use tokio_util::sync::CancellationToken;
-
     use super::*;
     use crate::clock::ManualClock;
     use crate::program::StartedBy;
     use crate::runtime::{
         Initiator, RunSettings,
-        fire::{system, tests::runtime_with},
         runs::{Invoked, StartRun},
+        testing::runtime_with,
     };
     use crate::storage::RunName;
 
     fn caller(tenant: &str) -> Initiator {
-        Initiator {
-            tenant: tenant.into(),
-            principal: system(),
-            cancel: CancellationToken::new(),
-        }
+        Initiator::system(&tenant.into())
     }
 
     async fn start(runtime: &Runtime, by: &Initiator) -> Result<Box<str>, Failure> {

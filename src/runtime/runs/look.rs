@@ -1,18 +1,13 @@
 //! Looking at runs: what is to be done for one, after a commit, at its time, and after a restart.
 
-use tokio_util::sync::CancellationToken;
-
 use super::{ReadRun, State};
 use crate::clock::Timestamp;
 use crate::compute::tasks::Reported;
+use crate::entity::Actor;
 use crate::error::Failure;
 use crate::id::RunId;
 use crate::program::{Arrival, Status, Waiting};
-use crate::runtime::{
-    Initiator, Runtime,
-    fire::{Done, system},
-    turns::TaskInFlight,
-};
+use crate::runtime::{Initiator, Runtime, due_tasks::Done, turns::TaskInFlight};
 use crate::storage::{Attribution, Task};
 use crate::telemetry::measure;
 
@@ -100,14 +95,10 @@ impl Runtime {
     async fn drop_timer(&self, task: &Task) -> Result<Done, Failure> {
         if task.is_stored() {
             let attribution = Attribution {
-                author: system().actor,
+                author: Actor::system(),
                 executor: None,
             };
-            let by = Initiator {
-                tenant: task.tenant.clone(),
-                principal: system(),
-                cancel: CancellationToken::new(),
-            };
+            let by = Initiator::system(&task.tenant);
             let mut session = self.session_for(&by, attribution);
             session.unit()?.drop_task(task);
             session.finish(&by.cancel).await?;
@@ -122,7 +113,7 @@ pub(super) mod tests {
 
     use serde_json::{json, value::to_raw_value};
     use tokio::time::timeout;
-    use tokio_util::task::TaskTracker;
+    use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
     use super::*;
     use crate::clock::ManualClock;
@@ -133,8 +124,8 @@ pub(super) mod tests {
     use crate::registry::{self, NewDefinition, WasmAction, put_module};
     use crate::runtime::{
         Content, NewEntity, RunSettings, Session, Update,
-        fire::tests::runtime_with,
         runs::{Invoked, StartRun},
+        testing::runtime_with,
         turns::Turns,
     };
     use crate::storage::{Due, ModelChange, RunName, Subject};
@@ -155,11 +146,7 @@ pub(super) mod tests {
         "C": {}}}"#;
 
     pub(in crate::runtime::runs) fn caller() -> Initiator {
-        Initiator {
-            tenant: "t".into(),
-            principal: system(),
-            cancel: CancellationToken::new(),
-        }
+        Initiator::system(&"t".into())
     }
 
     fn model() -> ModelKey {
@@ -414,11 +401,7 @@ pub(super) mod tests {
         let clock = ManualClock::default();
         clock.advance_ms(86_400_000);
         let runtime = runtime_with(&clock, RunSettings::DEFAULT).await;
-        let by = Initiator {
-            tenant: "t".into(),
-            principal: system(),
-            cancel: CancellationToken::new(),
-        };
+        let by = Initiator::system(&"t".into());
         let waits = json!({"kind": "Workflow", "name": "waits", "version": "1",
             "start": {"waitForSignal": {"type": "go", "timeoutMs": 1000, "onTimeout": "flo.Failed"},
                 "transitions": {"success": "flo.Completed"}}});

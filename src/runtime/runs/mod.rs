@@ -51,10 +51,9 @@ pub use view::{RunDetails, Shown};
 
 use std::sync::Arc;
 
-use tokio_util::sync::CancellationToken;
-
-use super::{Initiator, Runtime, Session, fire::system, turns::TaskInFlight};
+use super::{Initiator, Runtime, Session, turns::TaskInFlight};
 use crate::compute::tasks::Ends;
+use crate::entity::Actor;
 use crate::error::{Code, Failure};
 use crate::id::{RunId, Tenant};
 use crate::program::{Arrival, Effect, Status};
@@ -276,7 +275,7 @@ impl Runtime {
             let by = starter_of(tenant, &read.state)?;
             let attribution = Attribution {
                 author: by.principal.actor.clone(),
-                executor: Some(system().actor),
+                executor: Some(Actor::system()),
             };
             let mut session = self.session_for(&by, attribution);
             session.is_try(this);
@@ -327,9 +326,5 @@ impl Runtime {
 
 /// Who started a run, in whose name it writes.
 fn starter_of(tenant: &Tenant, state: &State) -> Result<Initiator, Failure> {
-    state.initiator(&Initiator {
-        tenant: tenant.clone(),
-        principal: system(),
-        cancel: CancellationToken::new(),
-    })
+    state.initiator(&Initiator::system(tenant))
 }

@@ -5,7 +5,6 @@ use std::{sync::Arc, time::Duration};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use futures_util::{FutureExt as _, future::BoxFuture};
-use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use super::advance::Advancing;
@@ -14,7 +13,7 @@ use crate::error::{Code, Failure};
 use crate::id::{RunId, Tenant};
 use crate::program::Answer;
 use crate::registry;
-use crate::runtime::{Initiator, Runtime, fire::system};
+use crate::runtime::{Initiator, Runtime};
 use crate::storage::{RecordKey, RecordKind};
 use crate::wasm::{Action, Call, Module, Unavailable, Variables, Wasm};
 
@@ -188,11 +187,7 @@ impl Stored {
 
     /// Writes a value, or removes the variable.
     async fn write(&self, name: &str, value: Option<Vec<u8>>) -> Result<(), Failure> {
-        let by = Initiator {
-            tenant: self.tenant.clone(),
-            principal: system(),
-            cancel: CancellationToken::new(),
-        };
+        let by = Initiator::system(&self.tenant);
         let mut session = self.runtime.session_for(&by, by.attribution());
         let (unit, key) = (session.unit()?, self.key(name));
         if value.is_some() && !self.runtime.may_store_more(&self.tenant) {

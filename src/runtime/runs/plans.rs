@@ -325,7 +325,7 @@ mod tests {
     use super::*;
     use crate::clock::ManualClock;
     use crate::dialect::flo::Document;
-    use crate::runtime::{Initiator, RunSettings, Session, fire::tests::runtime_with};
+    use crate::runtime::{Initiator, RunSettings, Session, testing::runtime_with};
     use crate::storage::{NewTopicEvent, TopicKey};
 
     const NAMESPACE: &str = "default";

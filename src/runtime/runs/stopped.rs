@@ -342,7 +342,7 @@ mod tests {
     use super::*;
     use crate::clock::ManualClock;
     use crate::runtime::runs::look::tests::{caller, define, look_at_all, of, register, start};
-    use crate::runtime::{RunSettings, fire::tests::runtime_with};
+    use crate::runtime::{RunSettings, testing::runtime_with};
 
     #[tokio::test]
     async fn a_task_is_given_up_once_the_end_by_force_is_committed() {

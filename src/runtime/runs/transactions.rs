@@ -12,10 +12,11 @@ use parking_lot::{Mutex, MutexGuard};
 use super::{Advance, Arrived, send::parts, starter_of};
 use crate::compute::Principal;
 use crate::compute::tasks::{End, Reported, TaskSpec};
+use crate::entity::Actor;
 use crate::error::{Code, Failure};
 use crate::id::{Tenant, TransactionId};
 use crate::program::Arrival;
-use crate::runtime::{Initiator, Runtime, Session, fire::system, token::Ticket};
+use crate::runtime::{Initiator, Runtime, Session, token::Ticket};
 use crate::storage::Attribution;
 
 /// The tokens of tasks that are out.
@@ -145,7 +146,7 @@ impl Runtime {
         offer.is_open = true;
         let attribution = Attribution {
             author: offer.principal.actor.clone(),
-            executor: Some(system().actor),
+            executor: Some(Actor::system()),
         };
         let unit = self
             .0

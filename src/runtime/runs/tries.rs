@@ -104,7 +104,7 @@ fn pause(conflicts: u32, chance: u64) -> Duration {
 mod tests {
     use super::*;
     use crate::clock::ManualClock;
-    use crate::runtime::{RunSettings, fire::tests::runtime_with};
+    use crate::runtime::{RunSettings, testing::runtime_with};
 
     #[test]
     fn pauses_grow_to_a_bound_and_differ() {

@@ -4,13 +4,14 @@ use std::{collections::HashMap, sync::Arc};
 
 use super::{State, events};
 use crate::clock::Timestamp;
+use crate::compute::Principal;
 use crate::error::{Code, Failure};
 use crate::id::{RunId, Tenant};
 use crate::program::{
     EventKind, HistoryEvent, Kind, Payload, Program, Run, RunError, START, START_IN_PATHS, Status,
     Then, Waiting,
 };
-use crate::runtime::{Runtime, fire::system};
+use crate::runtime::Runtime;
 use crate::storage::StoredRun;
 
 /// How many advances of a history are read at a time.
@@ -242,7 +243,7 @@ impl Runtime {
     fn shown_state(&self, stored: &StoredRun) -> Arc<State> {
         self.0.parsed.read(stored).unwrap_or_else(|_| {
             let id = stored.id.to_string().into();
-            let mut state = State::unreadable(stored, id, &system());
+            let mut state = State::unreadable(stored, id, &Principal::system());
             state.run.status = Status::of(stored.status).unwrap_or(Status::Running);
             state.run.ended = stored.ended;
             state.run.error = Some(RunError {
