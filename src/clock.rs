@@ -98,7 +98,8 @@ pub struct PointInTime {
 
 impl PointInTime {
     /// Parses RFC 3339; without offset it is UTC, a date alone is its midnight, and a space before
-    /// the offset is a `+` that was not escaped in a query (`rest.md` §1).
+    /// the offset is a `+` that was not escaped in a query (`rest.md` §1). An offset may lack its
+    /// colon or its minutes, because generated clients in Python write it so.
     pub fn parse(text: &str) -> Result<Self, NotATime> {
         let instant = parse(text)?;
         let micros = instant.timestamp_micros();
@@ -128,6 +129,7 @@ fn parse(text: &str) -> Result<DateTime<Utc>, NotATime> {
         complete_offset(text)
     };
     DateTime::parse_from_rfc3339(&completed)
+        .or_else(|_| DateTime::parse_from_str(&completed, "%Y-%m-%dT%H:%M:%S%.f%#z"))
         .map(|time| time.to_utc())
         .or_else(|_| {
             NaiveDateTime::parse_from_str(&completed, "%Y-%m-%dT%H:%M:%S%.f").map(|t| t.and_utc())
@@ -436,6 +438,10 @@ mod tests {
             ("1970-01-01T00:00:01.0020019Z", 1_002_001),
             ("1970-01-01T01:00:01+01:00", 1_000_999),
             ("1970-01-01T01:00:01 01:00", 1_000_999),
+            ("1970-01-01T00:00:01.002001+0000", 1_002_001),
+            ("1970-01-01T01:30:01+0130", 1_000_999),
+            ("1970-01-01T01:30:01 0130", 1_000_999),
+            ("1969-12-31T23:00:01-01", 1_000_999),
             ("1970-01-01T00:00:01", 1_000_999),
             ("1970-01-02", 86_400_000_999),
         ] {
@@ -464,6 +470,8 @@ mod tests {
             "1970-13-01",
             "1970-1-1",
             "1970-13-01T00:00:00Z",
+            "1970-01-01T00:00:01+1",
+            "1970-01-01T00:00:01+01000",
         ] {
             assert!(PointInTime::parse(text).is_err(), "{text}");
         }

@@ -111,6 +111,11 @@ impl Compat {
         self.is_cyoda()
     }
 
+    /// Whether the deletion of one entity ignores `If-Match` (`rest.md` §3.7).
+    pub const fn deletions_ignore_if_match(self) -> bool {
+        self.is_cyoda()
+    }
+
     /// Whether a processor without `executionMode` is `SYNC`, not `ASYNC_NEW_TX`
     /// (`workflow-engine.md` §6.1).
     pub const fn absent_mode_is_sync(self) -> bool {

@@ -18,8 +18,9 @@ use std::{
 };
 
 use tokio::{
+    runtime::{Handle, RuntimeFlavor},
     sync::{OwnedSemaphorePermit, Semaphore},
-    task::{JoinError, spawn_blocking},
+    task::{JoinError, block_in_place, spawn_blocking},
 };
 use tracing::Span;
 
@@ -146,6 +147,17 @@ pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'stat
         Ok(done) => Some(done),
         Err(Ok(panic)) => resume_unwind(panic),
         Err(Err(_)) => None,
+    }
+}
+
+/// Does work that may take long on the calling thread, for a caller that cannot wait for another
+/// one. The other tasks of the thread continue on others.
+pub fn in_place<T>(work: impl FnOnce() -> T) -> T {
+    let runtime = Handle::try_current();
+    if runtime.is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread) {
+        block_in_place(work)
+    } else {
+        work()
     }
 }
 

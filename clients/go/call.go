@@ -255,8 +255,8 @@ func (c *Call) failed(err error) map[string]any {
 
 // transaction sends requests in the transaction of a call: on its stream, with its token.
 type transaction struct {
-	stream *stream
-	lane   *lane
+	on   *stream
+	lane *lane
 }
 
 func newTransaction(on *stream, token string) *transaction {
@@ -267,7 +267,11 @@ func newTransaction(on *stream, token string) *transaction {
 }
 
 func (t *transaction) ask(ctx context.Context, request *event) (*answer, error) {
-	return t.stream.ask(ctx, t.lane, request)
+	return t.on.ask(ctx, t.lane, request)
+}
+
+func (t *transaction) stream(ctx context.Context, request *event, yield func(*event) bool) error {
+	return t.on.each(ctx, t.lane, request, yield)
 }
 
 func (t *transaction) listen(context.Context, *event, func(*event) bool) error {
@@ -282,7 +286,7 @@ func (t *transaction) connect(context.Context) error { return nil }
 
 // pause fails: when a stream is lost, so are its transactions.
 func (t *transaction) pause(context.Context, time.Duration) error {
-	if failure := t.stream.ended(); failure != nil {
+	if failure := t.on.ended(); failure != nil {
 		return asLost(failure)
 	}
 	return connectionLost("the transaction has ended")

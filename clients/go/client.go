@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"time"
 
@@ -52,6 +51,9 @@ func (c *Client) Close() error {
 // asker sends requests somewhere: on the stream of a connection, or in a transaction.
 type asker interface {
 	ask(ctx context.Context, request *event) (*answer, error)
+	// stream gives the events of an answer to yield, until that returns false.
+	stream(ctx context.Context, request *event, yield func(*event) bool) error
+	// listen does the same for an answer without an end.
 	listen(ctx context.Context, request *event, yield func(*event) bool) error
 	connect(ctx context.Context) error
 	pause(ctx context.Context, delay time.Duration) error
@@ -79,6 +81,10 @@ func (s Session) Call(ctx context.Context, eventType string, payload, answer any
 
 // Stream sends a request of any type with a streamed answer, and returns its events.
 // Leaving the loop early cancels the request.
+//
+// A client reads each streamed answer on a call of its own: requests in the loop do not wait for
+// it. In the transaction of a call the answer shares the stream with those of other requests, so it
+// has to be read within 10 s once 64 MiB of answers are unread.
 func (s Session) Stream(ctx context.Context, eventType string, payload any, options ...api.CallOption) iter.Seq2[api.Event, error] {
 	return caller{s.asker}.Stream(ctx, eventType, payload, options...)
 }
@@ -135,43 +141,17 @@ func (c caller) Call(ctx context.Context, eventType string, payload, into any, o
 }
 
 func (c caller) Stream(ctx context.Context, eventType string, payload any, options ...api.CallOption) iter.Seq2[api.Event, error] {
-	return func(yield func(api.Event, error) bool) {
-		request, err := c.request(ctx, eventType, payload, options)
-		if err != nil {
-			yield(api.Event{}, err)
-			return
-		}
-		waiting, err := c.asker.ask(ctx, request)
-		if err != nil {
-			yield(api.Event{}, err)
-			return
-		}
-		defer waiting.close()
-		for {
-			next, err := waiting.next(ctx)
-			if errors.Is(err, io.EOF) {
-				return
-			}
-			var one api.Event
-			if err == nil {
-				one = api.Event{Type: next.Type, Data: dataOf(next)}
-				err = failureIn(one.Data)
-			}
-			if err != nil {
-				yield(api.Event{}, err)
-				return
-			}
-			if one.Type == typeStreamEnd {
-				return
-			}
-			if !yield(one, nil) {
-				return
-			}
-		}
-	}
+	return c.events(ctx, c.asker.stream, eventType, payload, options)
 }
 
 func (c caller) Listen(ctx context.Context, eventType string, payload any, options ...api.CallOption) iter.Seq2[api.Event, error] {
+	return c.events(ctx, c.asker.listen, eventType, payload, options)
+}
+
+// send sends a request, and gives the events of its answer to yield until that returns false.
+type send func(ctx context.Context, request *event, yield func(*event) bool) error
+
+func (c caller) events(ctx context.Context, send send, eventType string, payload any, options []api.CallOption) iter.Seq2[api.Event, error] {
 	return func(yield func(api.Event, error) bool) {
 		request, err := c.request(ctx, eventType, payload, options)
 		if err != nil {
@@ -179,7 +159,7 @@ func (c caller) Listen(ctx context.Context, eventType string, payload any, optio
 			return
 		}
 		var failed error
-		err = c.asker.listen(ctx, request, func(next *event) bool {
+		err = send(ctx, request, func(next *event) bool {
 			one := api.Event{Type: next.Type, Data: dataOf(next)}
 			if failed = failureIn(one.Data); failed != nil {
 				return false

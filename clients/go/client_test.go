@@ -151,7 +151,7 @@ func TestLeavingAStreamEarlyCancelsIt(t *testing.T) {
 			break
 		}
 	}
-	// With one place, this waits until the answers that were left have ended.
+	// An answer that was left has no place on the stream, which has one.
 	_, err := client.AccountGet(ctx, &api.AccountGetRequest{})
 	must(t, err)
 }
@@ -252,6 +252,12 @@ func TestAMessageThatIsTooLargeIsNotSent(t *testing.T) {
 	_, err := client.Create(ctx, parcel, map[string]any{"sku": strings.Repeat("x", 17<<20)})
 	if !errors.Is(err, interlock.CodeMessageTooLarge) || !errors.Is(err, interlock.ErrInvalidRequest) {
 		t.Errorf("the failure is %.200v", err)
+	}
+	// The longest key is a part of the message, which is as large as its data otherwise may be.
+	key := interlock.WithIdempotencyKey(strings.Repeat("\U0001F511", 255))
+	almost := map[string]any{"sku": strings.Repeat("x", 16<<20-1230)}
+	if _, err := client.Create(ctx, parcel, almost, key); !errors.Is(err, interlock.CodeMessageTooLarge) {
+		t.Errorf("with a long key the failure is %.200v", err)
 	}
 	large := strings.Repeat("x", 1<<20)
 	written, err := client.Create(ctx, parcel, map[string]any{"sku": large})

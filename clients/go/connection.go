@@ -10,6 +10,7 @@ import (
 	"net"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,6 +23,8 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+
+	"interlock.internal/interlock/api"
 )
 
 const (
@@ -47,6 +50,8 @@ type connection struct {
 
 	ctx     context.Context // ends when the connection is closed
 	close   context.CancelFunc
+	answers answers       // those that have calls of their own
+	ahead   *ahead        // what has come of them
 	opening chan struct{} // held by the one that opens a stream
 	current atomic.Pointer[stream]
 	// These are guarded by opening.
@@ -54,6 +59,41 @@ type connection struct {
 	next   time.Time             // no attempt is made before
 	opened time.Time             // zero once the delay is that of a first attempt again
 	lost   atomic.Pointer[Error] // why there is no stream, as far as it is known
+}
+
+// answers counts those that are read, so that closing waits for them.
+type answers struct {
+	mu      sync.Mutex
+	closing bool
+	open    sync.WaitGroup
+}
+
+// begin returns false once the connection is being closed.
+func (a *answers) begin() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.closing {
+		a.open.Add(1)
+	}
+	return !a.closing
+}
+
+func (a *answers) end() { a.open.Done() }
+
+// wait returns when every answer has ended, or the context.
+func (a *answers) wait(ctx context.Context) {
+	a.mu.Lock()
+	a.closing = true
+	a.mu.Unlock()
+	ended := make(chan struct{})
+	go func() {
+		a.open.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-ctx.Done():
+	}
 }
 
 // checkTarget refuses what gRPC would only fail to connect to. Its resolvers have names of their own,
@@ -120,7 +160,7 @@ func newConnection(target string, c *config) (*connection, error) {
 		config: c, target: target, channel: channel,
 		greet:   func(context.Context, *stream) error { return nil },
 		receive: func(*stream, *event) {},
-		opening: make(chan struct{}, 1),
+		opening: make(chan struct{}, 1), ahead: newAhead(unreadBytesMax),
 	}
 	made.ctx, made.close = context.WithCancel(context.Background())
 	return made, nil
@@ -135,6 +175,7 @@ func (c *connection) shutDown(ctx context.Context) error {
 	if open := c.current.Load(); open != nil {
 		open.closeAfterAnswers(ctx)
 	}
+	c.answers.wait(ctx)
 	c.close()
 	return c.channel.Close()
 }
@@ -395,14 +436,45 @@ func (c *connection) ask(ctx context.Context, request *event) (*answer, error) {
 // errStopped says that the reader of an endless answer does not want more.
 var errStopped = errors.New("interlock: the reader has stopped")
 
-// listen sends a request with an endless answer on a call of its own, so that reading it
-// slowly delays nothing else: the server waits. It returns nil when the server ends the call.
+// stream sends a request with a streamed answer on a call of its own. Types that have one event as
+// the answer are not accepted there.
+func (c *connection) stream(ctx context.Context, request *event, yield func(*event) bool) error {
+	if !api.IsStreamed(request.Type) {
+		open, err := c.streamSoon(ctx)
+		if err != nil {
+			return err
+		}
+		return open.each(ctx, open.lane, request, yield)
+	}
+	if !c.answers.begin() {
+		return errClosed
+	}
+	defer c.answers.end()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	return c.ahead.pass(func(put func(*event) bool) error {
+		return c.separately(ctx, request, put, answerFailure)
+	}, yield)
+}
+
+// listen sends a request with an endless answer. Whatever ends the answer is a lost connection: a
+// feed resumes.
 func (c *connection) listen(ctx context.Context, request *event, yield func(*event) bool) error {
+	return c.separately(ctx, request, yield, callFailure)
+}
+
+// separately sends a request on a call of its own, so that reading its answer slowly delays nothing
+// else: the server waits. It returns nil when the server ends the call, and else what it means that
+// the call has ended.
+func (c *connection) separately(ctx context.Context, request *event, yield func(*event) bool, meaning func(error) error) error {
+	if err := checkSize(request, c.messageBytesMax); err != nil {
+		return err
+	}
 	if err := c.connect(ctx); err != nil {
 		return err
 	}
 	for attempt := 0; ; attempt++ {
-		token, accepted, err := c.listenOnce(ctx, request, yield)
+		token, accepted, err := c.separatelyOnce(ctx, request, yield, meaning)
 		source, mayForget := c.tokens.(forgetful)
 		if !mayForget || !errors.Is(err, unauthorized) {
 			return err
@@ -419,8 +491,10 @@ func (c *connection) listen(ctx context.Context, request *event, yield func(*eve
 	}
 }
 
-// listenOnce also returns the token it used, and whether the server has accepted that.
-func (c *connection) listenOnce(ctx context.Context, request *event, yield func(*event) bool) (token string, accepted bool, err error) {
+// separatelyOnce also returns the token it used, and whether the server has accepted that.
+func (c *connection) separatelyOnce(
+	ctx context.Context, request *event, yield func(*event) bool, meaning func(error) error,
+) (token string, accepted bool, err error) {
 	callContext, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(c.ctx, cancel)()
@@ -464,5 +538,5 @@ func (c *connection) listenOnce(ctx context.Context, request *event, yield func(
 		header, _ := call.Header() // only a call that is refused at once has none
 		accepted = header != nil
 	}
-	return token, accepted, callFailure(err)
+	return token, accepted, meaning(err)
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -120,14 +121,26 @@ func (c *ClientCredentials) obtain(ctx context.Context) (string, time.Duration, 
 		return "", 0, c.refusal(response, body)
 	}
 	var granted struct {
-		AccessToken string `json:"access_token"`
-		ExpiresIn   int64  `json:"expires_in"`
+		AccessToken string          `json:"access_token"`
+		ExpiresIn   json.RawMessage `json:"expires_in"`
 	}
 	if err := json.Unmarshal(body, &granted); err != nil || granted.AccessToken == "" {
 		// Proxies answer so for an endpoint that is being started.
 		return "", 0, connectionLost("%s answers with no token; is it the token endpoint?", c.URL)
 	}
-	return granted.AccessToken, time.Duration(granted.ExpiresIn) * time.Second, nil
+	return granted.AccessToken, lifeOf(granted.ExpiresIn), nil
+}
+
+// tokenLife is how long a token is used whose endpoint does not say how long it may be.
+const tokenLife = 5 * time.Minute
+
+// lifeOf reads the lifetime of a token in seconds: a number, which some endpoints write as a text.
+func lifeOf(expiresIn json.RawMessage) time.Duration {
+	seconds, err := strconv.ParseFloat(strings.Trim(string(expiresIn), `"`), 64)
+	if err != nil || !(seconds >= 0) {
+		return tokenLife
+	}
+	return time.Duration(min(seconds, (24*time.Hour).Seconds()) * float64(time.Second))
 }
 
 // refusal says what an answer without a token means. Only what the endpoint itself says is final:

@@ -2,9 +2,11 @@ package interlock_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -206,6 +208,38 @@ func TestOnlyTheRefusalOfATokenEndpointIsFinal(t *testing.T) {
 	_, err := (&interlock.ClientCredentials{URL: "no url"}).Token(servertest.Context(t))
 	if !errors.Is(err, interlock.CodeInvalidOptions) {
 		t.Errorf("without a URL: %v", err)
+	}
+}
+
+func TestALifetimeMayBeATextOrAbsent(t *testing.T) {
+	text, err := os.ReadFile("../token-lifetimes.json")
+	must(t, err)
+	var table struct {
+		Lifetimes []struct {
+			ExpiresIn *string `json:"expiresIn"`
+			Seconds   int     `json:"seconds"`
+		} `json:"lifetimes"`
+	}
+	must(t, json.Unmarshal(text, &table))
+	for _, row := range table.Lifetimes {
+		body, expected := `{"access_token":"t"}`, int64(1)
+		if row.ExpiresIn != nil {
+			body = `{"access_token":"t","expires_in":` + *row.ExpiresIn + `}`
+		}
+		if row.Seconds == 0 { // it is not kept
+			expected = 2
+		}
+		url, asked := endpoint(t, answered("200 OK", body), nil)
+		credentials := &interlock.ClientCredentials{URL: url}
+		for range 2 {
+			token, err := credentials.Token(servertest.Context(t))
+			if token != "t" || err != nil {
+				t.Errorf("of %s the token is %q: %v", body, token, err)
+			}
+		}
+		if asked.Load() != expected {
+			t.Errorf("%s was asked for %d times", body, asked.Load())
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 	"go.opentelemetry.io/otel/propagation"
+	"google.golang.org/protobuf/proto"
 
 	"interlock.internal/interlock/api/cloudevents"
 )
@@ -91,6 +92,17 @@ func dataOf(e *event) []byte {
 		return []byte(text)
 	}
 	return e.GetBinaryData()
+}
+
+// checkSize refuses an event for which the server would end the whole stream or call.
+func checkSize(e *event, sizeMax int) error {
+	if size := proto.Size(e); size > sizeMax {
+		return &Error{
+			Code:    CodeMessageTooLarge,
+			Message: fmt.Sprintf("the %s has %d bytes; %d are allowed", e.Type, size, sizeMax),
+		}
+	}
+	return nil
 }
 
 func sizeOf(e *event) int { return len(e.GetTextData()) + len(e.GetBinaryData()) }

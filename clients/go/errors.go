@@ -105,7 +105,7 @@ var remedies = map[api.Code]string{
 	CodeConnectionLost:      "there is no connection, or it ended before the answer; it is retryable if the request was certainly not sent",
 	CodeClientClosed:        "the client or the member was closed; make another one",
 	CodeMessageTooLarge:     "the server would not accept a message of this size; send less",
-	CodeAnswerNotRead:       "the program did not read a streamed answer for too long while others waited for the stream; read it faster, or collect it first",
+	CodeAnswerNotRead:       "the program did not read a streamed answer within a transaction for too long while others waited for the stream; send no requests until it is read, or ask for less at once",
 	CodeServerNotUnderstood: "the server is of a version that this client does not understand; use the client of that version",
 	CodeNotSupported:        "a request cannot be made this way; use a client",
 	CodeInvalidOptions:      "an address, a certificate, metadata or another setting of the client cannot be used; correct it",
@@ -188,6 +188,17 @@ func callFailure(err error) error {
 		return &Error{Code: code, Message: ended.Message()}
 	}
 	return connectionLost("%s: %s", ended.Code(), ended.Message())
+}
+
+// answerFailure returns what it means that a streamed answer has failed on the way. Then the status
+// has the failure as its text; its code is the first word, as in any failure.
+func answerFailure(err error) error {
+	first, rest, _ := strings.Cut(status.Convert(err).Message(), ":")
+	code := api.Code(first)
+	if code.Status() == 0 {
+		return callFailure(err)
+	}
+	return &Error{Code: code, Message: strings.TrimSpace(rest), Retryable: code.Retryable()}
 }
 
 // outcome is what all answers have.

@@ -172,11 +172,11 @@ func (s *stream) closeAfterAnswers(ctx context.Context) {
 
 // ask sends a request once there is a place for it.
 func (s *stream) ask(ctx context.Context, l *lane, request *event) (*answer, error) {
-	if err := s.checkSize(request); err != nil {
-		return nil, err
-	}
 	if l.token != "" {
 		setAttribute(request, attributeToken, l.token)
+	}
+	if err := checkSize(request, s.sizeMax); err != nil {
+		return nil, err
 	}
 	select {
 	case l.places <- struct{}{}:
@@ -199,22 +199,32 @@ func (s *stream) ask(ctx context.Context, l *lane, request *event) (*answer, err
 	return a, nil
 }
 
+// each sends a request, and gives the events of its answer to yield until that returns false.
+func (s *stream) each(ctx context.Context, l *lane, request *event, yield func(*event) bool) error {
+	waiting, err := s.ask(ctx, l, request)
+	if err != nil {
+		return err
+	}
+	defer waiting.close()
+	for {
+		next, err := waiting.next(ctx)
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		case next.Type == typeStreamEnd:
+			return nil
+		case !yield(next):
+			return errStopped
+		}
+	}
+}
+
 func (s *stream) isClosing() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.closing
-}
-
-// checkSize refuses an event for which the server would end the whole stream.
-func (s *stream) checkSize(e *event) error {
-	// The envelope is small beside the data; a kilobyte is more than it needs.
-	if size := sizeOf(e) + 1024; size > s.sizeMax {
-		return &Error{
-			Code:    CodeMessageTooLarge,
-			Message: fmt.Sprintf("the %s has about %d bytes; %d are allowed", e.Type, size, s.sizeMax),
-		}
-	}
-	return nil
 }
 
 func (s *stream) take(received *event) {

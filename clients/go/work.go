@@ -435,5 +435,5 @@ func respond(on *stream, work work, payload map[string]any) (*event, error) {
 	if err != nil {
 		return nil, err
 	}
-	return response, on.checkSize(response)
+	return response, checkSize(response, on.sizeMax)
 }

@@ -23,7 +23,7 @@ pub(super) fn authenticator(
     sources: &mut Sources,
     clock: Clock,
 ) -> Result<Authenticator, ConfigError> {
-    let is_jwt = sources.choice("IAM_MODE")? == "jwt";
+    let is_mocked = is_mocked(sources)?;
     let bootstrap = bootstrap(sources)?;
     // All settings are read, and so checked, in either mode.
     let (issuer, audience) = (
@@ -39,7 +39,7 @@ pub(super) fn authenticator(
     let providers = providers(sources)?;
     let mock = mock(sources)?;
     let key = sources.string("JWT_SIGNING_KEY")?;
-    if !is_jwt {
+    if is_mocked {
         check_mock(sources, bootstrap.is_some() || !key.trim().is_empty())?;
         // Refusing to start is the purpose of this setting.
         return if sources.truth("REQUIRE_JWT")? {
@@ -87,6 +87,11 @@ pub(super) fn authenticator(
     })))
 }
 
+/// Whether every caller is who the settings say.
+fn is_mocked(sources: &Sources) -> Result<bool, ConfigError> {
+    Ok(sources.choice("IAM_MODE")? != "jwt")
+}
+
 /// Reports settings of tokens that mocked authentication ignores: then every caller is an
 /// administrator, although these settings suggest otherwise. An empty mode is what remains of a
 /// variable that was not set.
@@ -132,6 +137,7 @@ pub(super) fn rules(sources: &Sources) -> Result<Rules, ConfigError> {
     };
     let trusted_keys = sources.count_or_none("IAM_TRUSTED_KEY_MAX_PER_TENANT")?;
     Ok(Rules {
+        is_mocked: is_mocked(sources)?,
         may_make_administrators: sources.truth("IAM_M2M_ADMIN_ROLE_ENABLED")?,
         key_pair_life: days("IAM_KEYPAIR_DEFAULT_VALIDITY_DAYS")?,
         trusted_keys: TrustedKeyRules {

@@ -17,6 +17,7 @@ pub mod databases;
 mod identity;
 mod incoming;
 mod listen;
+mod readiness;
 pub mod settings;
 mod signals;
 mod sources;
@@ -25,16 +26,13 @@ pub mod tls;
 use std::{
     panic::AssertUnwindSafe,
     path::PathBuf,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
+    sync::Arc,
+    time::{Duration, Instant},
 };
 
-use futures_util::{FutureExt as _, future::BoxFuture};
+use futures_util::FutureExt as _;
 use serde_json::Value;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tokio_util::{
     sync::{CancellationToken, DropGuard},
     task::TaskTracker,
@@ -45,6 +43,7 @@ use tracing::{error, info, warn};
 use crate::auth::Authenticator;
 use crate::cluster::Cluster;
 use crate::compute::{Members, tasks::Channels};
+use crate::error::{Code, Coded as _};
 use crate::event::EventType;
 use crate::grpc;
 use crate::help::{Facts, Library};
@@ -63,8 +62,12 @@ use announce::announce;
 use config::Config;
 pub(crate) use listen::Addresses;
 use listen::{Listeners, Serving};
+use readiness::readiness;
 use settings::Setting;
 use tls::Tls;
+
+/// After which pause it is tried again to enter the list of nodes.
+const ENTRY_PAUSE: Duration = Duration::from_millis(250);
 
 /// How long requests in flight are awaited when the process stops (`config-and-cli.md` §6).
 const GRACE: Duration = Duration::from_secs(10);
@@ -118,7 +121,7 @@ pub enum Error {
 
 /// Runs the service until it is asked to stop.
 pub async fn run(config: Config, telemetry: Telemetry) -> Result<(), Error> {
-    let asked_to_stop = signals::listen()?;
+    let asked_to_stop = signals::listen(telemetry.clone(), config.tls.is_some())?;
     let tls = config.tls.clone().map(Tls::load).transpose()?;
     let stop = CancellationToken::new();
     let opening = Storage::open(&config.storage, config.clock.clone(), stop.clone());
@@ -157,8 +160,15 @@ pub async fn run(config: Config, telemetry: Telemetry) -> Result<(), Error> {
     outcome
 }
 
-/// Enters this process into the list of those that use the database.
-async fn enter(config: &Config, storage: &Storage, listeners: &Listeners) -> Result<(), Error> {
+/// Enters this process into the list of those that use the database. The connections that it needs
+/// for that were free a moment ago; another process that starts may have taken them since.
+async fn enter(
+    config: &Config,
+    storage: &Storage,
+    listeners: &Listeners,
+    asked_to_stop: &CancellationToken,
+) -> Result<(), Error> {
+    let begun = Instant::now();
     let (name, address) = (
         &config.node.name,
         config.node.address(listeners.grpc_address().port()),
@@ -168,7 +178,16 @@ async fn enter(config: &Config, storage: &Storage, listeners: &Listeners) -> Res
         address: Arc::clone(&address),
         version: env!("CARGO_PKG_VERSION").into(),
     };
-    let number = storage.enter(entry).await?;
+    let number = loop {
+        let has_time = begun.elapsed() < config.startup_timeout && !asked_to_stop.is_cancelled();
+        match storage.enter(entry.clone()).await {
+            Err(error) if has_time && error.code() == Code::StorageUnavailable => {
+                warn!("this process has not entered the list of nodes: {error}; trying again");
+                sleep(ENTRY_PAUSE).await;
+            }
+            entered => break entered?,
+        }
+    };
     if storage.is_shared() {
         info!(node = %name, number = number.0, %address, "this process is a node of its database");
     }
@@ -285,7 +304,7 @@ async fn serve(
     keep_identities(&config, &storage, &tasks, &stop).await?;
     let connections_open = connections::Registry::new(caps(&config));
     let listeners = Listeners::bind(&config.listen, tls.as_ref(), &connections_open).await?;
-    enter(&config, &storage, &listeners).await?;
+    enter(&config, &storage, &listeners, &asked_to_stop).await?;
     let members = no_members(&config);
     let folder = manager_folder(&config)?;
     let registry = Registry::new(storage.clone(), sealing(&config), folder);
@@ -343,7 +362,7 @@ async fn serve(
     };
     let router = rest::router(gateway(&config, services, authenticator));
     answer_carried(cluster.as_ref(), &service.services, &router);
-    let (is_ready, probe) = readiness(storage.clone()).await;
+    let (is_ready, probe) = readiness(storage.clone(), stop.clone()).await;
     let links = cluster.clone();
     let serving = Serving {
         grpc: service,
@@ -507,23 +526,6 @@ fn drive_runs(config: &Config, runtime: &Runtime, tasks: &TaskTracker, stop: &Ca
     }
     tasks.spawn(runtime.clone().share_tasks(stop.clone()));
     tasks.spawn(runtime.clone().keep_mirrors(stop.clone()));
-}
-
-/// How often the database is probed.
-const PROBE_INTERVAL: Duration = Duration::from_millis(500);
-
-/// Whether the service is ready, without waiting, and the task that keeps that up to date.
-async fn readiness(storage: Storage) -> (rest::Readiness, BoxFuture<'static, ()>) {
-    let answers = Arc::new(AtomicBool::new(storage.is_ready().await));
-    let (probed, probing) = (Arc::clone(&answers), storage.clone());
-    let probe = async move {
-        loop {
-            tokio::time::sleep(PROBE_INTERVAL).await;
-            probed.store(probing.is_ready().await, Ordering::Release);
-        }
-    };
-    let is_ready = move || storage.is_well() && answers.load(Ordering::Acquire);
-    (Arc::new(is_ready), probe.boxed())
 }
 
 /// The limits of connections: what is set, within the file limit.

@@ -136,6 +136,8 @@ impl Roles {
 /// What tenants may administer (`config-and-cli.md` §2.5).
 #[derive(Debug, Clone, Copy)]
 pub struct Rules {
+    /// Whether authentication is mocked: then there are no clients, keys and providers.
+    pub is_mocked: bool,
     /// Whether clients with the administrator role may be created.
     pub may_make_administrators: bool,
     /// The default validity of key pairs.

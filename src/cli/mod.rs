@@ -72,6 +72,9 @@ struct Arguments {
     version: bool,
 }
 
+/// How long the service waits at its end for threads that are held up, and for its log to be read.
+const END_PATIENCE: Duration = Duration::from_secs(1);
+
 /// The exit code of wrong arguments (`config-and-cli.md` §4); the parser of arguments has the same.
 const WRONG_ARGUMENTS: u8 = 2;
 
@@ -518,6 +521,7 @@ fn warn_of(warnings: &[String]) {
 fn serve(mut config: Config, definitions: Option<PathBuf>) -> ExitCode {
     config.definitions = definitions.or(config.definitions);
     let telemetry = Telemetry::start(config.log_level, storage::DRIVER);
+    let written = LogWritten(telemetry.clone());
     log_panics();
     for warning in &config.warnings {
         tracing::warn!("{warning}");
@@ -529,9 +533,21 @@ fn serve(mut config: Config, definitions: Option<PathBuf>) -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return failed(&error),
     };
-    match runtime.block_on(app::run(config, telemetry)) {
+    let outcome = runtime.block_on(app::run(config, telemetry));
+    runtime.shutdown_timeout(END_PATIENCE);
+    drop(written);
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => failed(&error),
+    }
+}
+
+/// Waits for the log at the end, which may be that of a panic.
+struct LogWritten(Telemetry);
+
+impl Drop for LogWritten {
+    fn drop(&mut self) {
+        self.0.flush_log(END_PATIENCE);
     }
 }
 

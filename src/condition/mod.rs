@@ -106,6 +106,8 @@ pub struct Leaf {
     pub operator: Operator,
     /// The operand as it was given, as JSON.
     pub operand: Option<Box<str>>,
+    /// Whether the operand is an element of an `array` condition.
+    is_of_array: bool,
     matcher: Matcher,
 }
 

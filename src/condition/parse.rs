@@ -129,10 +129,12 @@ impl Parser {
             Some("simple") => {
                 let subject = field_subject(value)?;
                 self.leaf(self.operator(value)?, value.member("value"), subject)
+                    .map(Condition::Leaf)
             }
             Some("lifecycle") => {
                 let subject = lifecycle_subject(value)?;
                 self.leaf(self.operator(value)?, value.member("value"), subject)
+                    .map(Condition::Leaf)
             }
             Some("group") => self.group(value, depth),
             Some("array") => self.array(value),
@@ -165,7 +167,7 @@ impl Parser {
             for (index, value) in values.enumerate().filter(|(_, value)| !value.is_null()) {
                 let path = Path::parse(&format!("{path}[{index}]"))
                     .map_err(|error| Error::Path(error.to_string()))?;
-                children.push(self.leaf(Operator::Equals, Some(value), Subject::Field(path))?);
+                children.push(self.element(Operator::Equals, Some(value), Subject::Field(path))?);
             }
             return Ok(Condition::Group {
                 connective: Connective::And,
@@ -179,13 +181,13 @@ impl Parser {
             Family::IsNull | Family::NotNull | Family::Between { .. } | Family::In { .. }
         );
         if takes_all {
-            return self.leaf(operator, value.member("value"), subject);
+            return self.element(operator, value.member("value"), subject);
         }
         let operands = list("value")?.ok_or_else(|| {
             Error::Syntax("an array condition needs `values` or a list as `value`".to_owned())
         })?;
         let children = operands
-            .map(|operand| self.leaf(operator, Some(operand), subject.clone()))
+            .map(|operand| self.element(operator, Some(operand), subject.clone()))
             .collect::<Result<_, _>>()?;
         Ok(Condition::Group {
             connective: if operator.is_negative() {
@@ -325,12 +327,26 @@ impl Parser {
         })
     }
 
-    fn leaf(
+    /// A test of an `array` condition.
+    fn element(
         &mut self,
         operator: Operator,
         operand: Option<Value<'_>>,
         subject: Subject,
     ) -> Result<Condition, Error> {
+        let leaf = self.leaf(operator, operand, subject)?;
+        Ok(Condition::Leaf(Leaf {
+            is_of_array: true,
+            ..leaf
+        }))
+    }
+
+    fn leaf(
+        &mut self,
+        operator: Operator,
+        operand: Option<Value<'_>>,
+        subject: Subject,
+    ) -> Result<Leaf, Error> {
         self.counted += match operand.map(Value::shape) {
             Some(Shape::Array(elements)) => elements.count().max(1),
             _ => 1,
@@ -360,13 +376,14 @@ impl Parser {
         }
         let index = self.leaves;
         self.leaves += 1;
-        Ok(Condition::Leaf(Leaf {
+        Ok(Leaf {
             index,
             subject,
             operator,
             operand: operand.map(|operand| operand.json().into()),
+            is_of_array: false,
             matcher,
-        }))
+        })
     }
 
     fn operator(&self, value: Value<'_>) -> Result<Operator, Error> {

@@ -19,8 +19,8 @@ pub enum Undeclared {
 }
 
 impl Condition {
-    /// Rejects paths that the model does not know, and operands that are not valid values of their
-    /// field.
+    /// Rejects paths that the model does not know, and operands of comparisons and ranges that are
+    /// not valid values of their field.
     pub fn check_against(&self, schema: &Schema, undeclared: Undeclared) -> Result<(), Error> {
         let mut missing = Vec::new();
         self.try_leaves(&mut |leaf| leaf.check_path(schema, &mut missing))?;
@@ -82,12 +82,17 @@ impl Leaf {
         )
     }
 
+    /// Rejects operands of another type in comparisons and ranges (`search.md` §4). In a list of
+    /// operands such an operand matches nothing, and the others may match.
     fn check_operands(&self, schema: &Schema, undeclared: Undeclared) -> Result<(), Error> {
+        if self.is_of_array {
+            return Ok(());
+        }
         let operands: Vec<&Operand> = match &self.matcher {
             Matcher::Compare(_, operand) => vec![operand],
             Matcher::Between { low, high, .. } => vec![low, high],
-            Matcher::In { any, .. } => any.iter().collect(),
-            Matcher::IsNull
+            Matcher::In { .. }
+            | Matcher::IsNull
             | Matcher::NotNull
             | Matcher::Changed { .. }
             | Matcher::Text { .. }

@@ -169,8 +169,12 @@ pub enum CallFailed {
     /// The call has had its effect, or may have, and no answer can be stored: it is to be undone.
     #[error("{message}")]
     Unusable { message: String },
+    /// The call may have had an effect.
     #[error("no answer within {0:?}")]
     TimedOut(Duration),
+    /// The time limit has ended before anything was changed.
+    #[error("no answer within {0:?}; nothing was changed")]
+    NothingDone(Duration),
     #[error("the call was cancelled")]
     Cancelled,
     #[error("the call was given up before it was sent")]
@@ -189,7 +193,7 @@ impl CallFailed {
         match self {
             Self::Failed { .. } | Self::Unusable { .. } => ConnectorResult::Failed,
             Self::Unavailable { .. } | Self::Lost { .. } => ConnectorResult::Unavailable,
-            Self::TimedOut(_) => ConnectorResult::TimedOut,
+            Self::TimedOut(_) | Self::NothingDone(_) => ConnectorResult::TimedOut,
             Self::Cancelled | Self::NotSent => ConnectorResult::Cancelled,
         }
     }
@@ -363,7 +367,14 @@ impl Connectors {
             }
             Outside::Database(database) => {
                 is_sent.store(true, Ordering::Relaxed);
-                limited(limit, database.call(&request, call.compute)).await
+                let done = database.call_within(&request, call.compute, limit).await;
+                match done {
+                    // An earlier one may have changed something.
+                    Err(CallFailed::NothingDone(limit)) if call.is_repeated => {
+                        Err(CallFailed::TimedOut(limit))
+                    }
+                    done => done,
+                }
             }
             Outside::Email(server) => {
                 is_sent.store(true, Ordering::Relaxed);

@@ -83,9 +83,10 @@ impl Scrub {
             CallFailed::Lost { message } => CallFailed::Lost {
                 message: self.in_messages.text(&message).into_owned(),
             },
-            other @ (CallFailed::TimedOut(_) | CallFailed::Cancelled | CallFailed::NotSent) => {
-                other
-            }
+            other @ (CallFailed::TimedOut(_)
+            | CallFailed::NothingDone(_)
+            | CallFailed::Cancelled
+            | CallFailed::NotSent) => other,
         }
     }
 }

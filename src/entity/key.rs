@@ -104,11 +104,6 @@ impl Key {
         *self.0 == [tag::NULL]
     }
 
-    /// Whether values with this key have no order: null, missing, or not a scalar.
-    pub fn is_unsortable(&self) -> bool {
-        matches!(self.0.first(), Some(&(tag::NULL | tag::CONTAINER)))
-    }
-
     /// The first bytes after this key, and after all keys that begin with it.
     fn successor(&self) -> Self {
         // Neither text nor a number continues with this byte.
@@ -219,17 +214,12 @@ impl KeyRange {
     }
 
     /// Everything that has an order, without the second keys of times: one key for each scalar
-    /// value.
+    /// value, and those of the elements of lists.
     pub fn sortable() -> Self {
         Self {
             from: Key::tagged(tag::NULL + 1),
             until: Key::tagged(tag::TIME),
         }
-    }
-
-    /// The rest: null, and values that are not scalars.
-    pub fn unsortable() -> Vec<Self> {
-        vec![Self::only(&Key::null()), Self::only(&Key::container())]
     }
 
     /// Whether it contains only null and keys with an order.

@@ -13,7 +13,7 @@ mod path;
 mod scan;
 mod template;
 
-pub use budget::Budget;
+pub use budget::{Budget, at_once};
 pub use error::CelError;
 pub use mapping::{Mapping, MappingError};
 pub use path::{Path, PathError, Root};

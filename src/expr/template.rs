@@ -567,6 +567,7 @@ fn run(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::expr::at_once;
 
     const INPUT_JSON: &str = r#"{"id":12345678901234567890.10,"a":2,"b":1.5,"name":"x y","items":[{"price":1.10,"n":3},{"price":2,"n":1}],"deep":{"list":[[1.00]]},"key":"a","none":null}"#;
 
@@ -991,6 +992,37 @@ mod tests {
         assert_eq!(of(&literal), Err(CelError::TooMuchWork));
         let pair = "input.text + input.text";
         assert_eq!(of(pair), Err(CelError::TooLarge(VALUE_MAX)));
+    }
+
+    #[test]
+    fn what_is_evaluated_at_once_depends_on_what_it_costs() {
+        let pairs = "input.n.all(x, input.n.all(y, x + y >= 0))";
+        let written = format!("[{}]", vec!["0"; 300].join(","));
+        let written = format!("input.n == [] || {written}.all(x, {written}.all(y, x == y))");
+        let deep = format!("input.n[0]{} == 7", " + 1".repeat(20));
+        let alike = "input.n[0] == 1";
+        for (text, count, expected) in [
+            (pairs, 10, Some("true")),
+            (pairs, 100, None),
+            (pairs, 250, None),
+            // What the text itself goes through, and what needs a thread of its own.
+            (&*written, 1, None),
+            (&*deep, 1, None),
+            (alike, 1, Some("true")),
+            (alike, 100_000, None),
+        ] {
+            let template = Template::of_text(text, &everywhere()).expect(text);
+            let input = format!(r#"{{"n":[{}]}}"#, vec!["1"; count].join(","));
+            let evaluated = || template.evaluate(&Values::of_input(&input));
+            let found = at_once(evaluated).map(|found| found.expect(text));
+            assert_eq!(found.as_deref(), expected, "{text} of {count}");
+            // Elsewhere it has its value.
+            assert!(evaluated().is_ok(), "{text}");
+        }
+        let input = format!(r#"{{"n":[{}]}}"#, vec!["1"; 500].join(","));
+        let template = Template::of_text(pairs, &everywhere()).expect(pairs);
+        let found = template.evaluate(&Values::of_input(&input));
+        assert_eq!(found, Err(CelError::TooMuchWork));
     }
 
     #[test]

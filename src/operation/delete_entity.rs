@@ -33,14 +33,11 @@ impl Operation for DeleteEntity {
 
     async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let mut session = cx.session().await?;
+        let is_ignored = cx.runtime().compat().deletions_ignore_if_match();
+        let if_match = self.if_match.as_deref().filter(|_| !is_ignored);
         let deleted = cx
             .runtime()
-            .delete(
-                &mut session,
-                self.id,
-                self.if_match.as_deref(),
-                &cx.initiator(),
-            )
+            .delete(&mut session, self.id, if_match, &cx.initiator())
             .await?;
         let transaction = session.entry();
         let answer = entity::Deleted {

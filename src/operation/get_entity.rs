@@ -1,6 +1,6 @@
 //! Reads an entity: now, as of a time, or as a transaction left it.
 
-use super::{Access, Context, Family, Operation, Output};
+use super::{Access, Context, Family, Operation, Output, audit_finished::unknown};
 use crate::clock::PointInTime;
 use crate::error::{Code, Failure};
 use crate::event::{
@@ -24,7 +24,7 @@ pub(super) struct GetEntity {
 pub(super) enum When {
     Now,
     At(PointInTime),
-    WrittenBy(Option<TransactionId>),
+    WrittenBy(TransactionId),
 }
 
 impl When {
@@ -36,8 +36,10 @@ impl When {
                 "use either pointInTime or transactionId, not both",
             )),
             (Some(instant), None) => Ok(Self::At(instant)),
-            // A text that is not the id of a transaction matches none.
-            (None, Some(transaction)) => Ok(Self::WrittenBy(transaction.parse().ok())),
+            (None, Some(transaction)) => {
+                let transaction = transaction.parse().map_err(|_| unknown(transaction))?;
+                Ok(Self::WrittenBy(transaction))
+            }
             (None, None) => Ok(Self::Now),
         }
     }
@@ -55,10 +57,9 @@ impl When {
                 let tenant = &cx.caller().tenant;
                 cx.storage().entity_at(tenant, id, instant).await?
             }
-            Self::WrittenBy(Some(transaction)) => {
+            Self::WrittenBy(transaction) => {
                 cx.runtime().written_by(session, id, *transaction).await?
             }
-            Self::WrittenBy(None) => None,
         })
     }
 }

@@ -261,6 +261,15 @@ impl Route {
         }
     }
 
+    /// The row of an operation that administers clients, keys or providers, which there are none of
+    /// while authentication is mocked.
+    const fn of_identity<O: Operation>() -> Self {
+        Self {
+            offered: |rules| O::offered(rules).and_then(|()| identity::offered(rules)),
+            ..Self::to::<O>()
+        }
+    }
+
     /// The method of the service that takes it (`grpc.md` §6).
     pub const fn method(&self) -> &'static str {
         match (self.family, self.answers) {

@@ -34,8 +34,7 @@ impl Operation for PatchEntity {
     fn parse(payload: &str) -> Result<Self, Failure> {
         let request: entity::Patch<'_> = payload::decode(payload)?;
         let change = request.payload;
-        let expected = change.if_match.filter(|expected| !expected.is_empty());
-        let Some(expected) = expected else {
+        let Some(expected) = entity::named_version(change.if_match) else {
             return Err(Failure::new(
                 Code::PreconditionRequired,
                 "a patch requires `ifMatch` (over REST the header `If-Match`): the transaction it is based on, or `*`",

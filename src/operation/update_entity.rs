@@ -19,7 +19,7 @@ pub(super) fn update(change: entity::Change<'_>, format: DataFormat) -> Result<U
         id: entity::entity_id(&change.entity_id)?,
         content: Content::Replaced(format.read(change.data)?),
         transition: entity::transition(change.transition),
-        if_match: change.if_match.map(Into::into),
+        if_match: entity::named_version(change.if_match).map(Into::into),
     })
 }
 

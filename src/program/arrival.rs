@@ -265,6 +265,22 @@ pub enum Effect {
     Log(Problem),
 }
 
+impl Effect {
+    /// How an attempt of that executor of that plan ended, if it says so.
+    pub fn sample_of(&self, of_plan: &str, by: &str) -> Option<Sample> {
+        if let Self::Record {
+            plan,
+            executor,
+            sample,
+        } = self
+        {
+            (**plan == *of_plan && **executor == *by).then_some(*sample)
+        } else {
+            None
+        }
+    }
+}
+
 /// What went wrong for good.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Problem {

@@ -1,11 +1,15 @@
 //! CORS: the origins whose pages may use the gateway from a browser (`config-and-cli.md` §10).
 
+use std::convert::Infallible;
+
 use axum::{
     Router,
+    body::{Body, Bytes},
     extract::Request,
-    http::{HeaderMap, HeaderValue, Method, StatusCode, header},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header},
     response::{IntoResponse as _, Response},
 };
+use futures_util::stream;
 use tower::ServiceExt as _;
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
@@ -18,6 +22,10 @@ const HEADERS: HeaderValue =
 
 /// How long it may remember that.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("86400");
+
+/// How far away the page is that sends a request. Browsers say it to services on the same machine and
+/// over TLS, and pages cannot change it.
+const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// The origins that are allowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -155,7 +163,12 @@ pub(super) fn check_page(
         Some(Origins::Listed(listed)) => listed.iter().any(|one| *one == origin),
         None => false,
     };
-    if let Some(origin) = text(header::ORIGIN) {
+    // Browsers send no `Origin` when they GET what a link, an image or a form of a page names. If
+    // another site redirects to it, `Referer` is the page before, so it counts within one site only.
+    let site = text(FETCH_SITE);
+    let referer = text(header::REFERER).filter(|_| site == Some("same-site"));
+    let is_from_elsewhere = matches!(site, Some("cross-site" | "same-site"));
+    if let Some(origin) = text(header::ORIGIN).or_else(|| referer.map(origin_of)) {
         let is_own = without_scheme(origin).is_some_and(|(_, rest)| rest == host);
         if !is_own && !is_allowed(origin) {
             let shown = shown(origin);
@@ -164,6 +177,12 @@ pub(super) fn check_page(
                  name that origin in CYODA_CORS_ALLOWED_ORIGINS, or use CYODA_IAM_MODE=jwt"
             )));
         }
+    } else if is_from_elsewhere && origins != Some(&Origins::All) {
+        return Err(forbidden(
+            "links, images and forms of pages of other sites may not lead to this service while \
+             authentication is mocked; type the address, or use CYODA_IAM_MODE=jwt"
+                .to_owned(),
+        ));
     }
     if is_local && !is_of_this_machine(host) && !is_allowed(&format!("http://{host}")) {
         let shown = shown(host);
@@ -173,6 +192,12 @@ pub(super) fn check_page(
         )));
     }
     Ok(())
+}
+
+/// What an address begins with: scheme, host and port.
+fn origin_of(address: &str) -> &str {
+    let path = address.match_indices('/').nth(2);
+    path.map_or(address, |(at, _)| address.split_at(at).0)
 }
 
 fn forbidden(message: String) -> Failure {
@@ -199,21 +224,31 @@ pub(super) fn allow(router: Router, origins: Origins) -> Router {
         .vary([header::ORIGIN]);
     let layered = router.clone().layer(layer);
     Router::new().fallback(async move |request: Request| {
+        let is_head = request.method() == Method::HEAD;
         let asks_whether = is_preflight(request.method(), request.headers());
         // The layer takes every other OPTIONS for such a question, too.
         let is_options = request.method() == Method::OPTIONS && !asks_whether;
         // Nothing but browsers says where it comes from, and nothing else pays for the layer.
         let is_plain = !answers_any && !request.headers().contains_key(header::ORIGIN);
-        if is_options || is_plain {
-            return varied(router.oneshot(request).await.into_response());
-        }
-        let response = layered.oneshot(request).await.into_response();
+        let response = if is_options || is_plain {
+            varied(router.oneshot(request).await.into_response())
+        } else {
+            layered.oneshot(request).await.into_response()
+        };
         if asks_whether {
             preflight(response)
+        } else if is_head {
+            of_unknown_length(response)
         } else {
             response
         }
     })
+}
+
+/// The router within has said the length of the body, if it is known, and taken the body away. The
+/// router around it would take what is left for the body, and say that its length is 0.
+fn of_unknown_length(response: Response) -> Response {
+    response.map(|_| Body::from_stream(stream::empty::<Result<Bytes, Infallible>>()))
 }
 
 fn varied(mut response: Response) -> Response {

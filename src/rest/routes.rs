@@ -77,17 +77,18 @@ async fn try_serve(gateway: &Gateway, request: Request) -> Result<Response, Fail
     let permit = Permit::check(route.kind(), &login.caller, &services.rules)?;
     let hold = services.receiving.hold(&tenant);
     let body = read_body(body, Limit::SMALL, &hold).await?;
-    let input = input(&route, &head, &body)?;
-    if !route.admits(&input)? {
+    let input = input(&route, &head, &body)?.into();
+    if !route.admits(services, &tenant, &input).await? {
         return Ok(json(r#"{"status":"filtered"}"#.to_owned()));
     }
     let id = MessageId::fresh().to_string();
+    let payload = route.payload(services, &tenant, id.clone(), &input).await?;
     let event = Event {
-        id: id.as_str().into(),
+        id: id.into(),
         source: "rest".into(),
         kind: route.kind(),
         attributes: BTreeMap::new(),
-        data: Data::Text(route.payload(&id, &input)?.into()),
+        data: Data::Text(payload.into()),
     };
     let event = event.within_call(trace_of(&head.headers).as_ref());
     let event = match single_header(&head.headers, KEY_HEADER)? {

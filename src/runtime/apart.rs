@@ -5,7 +5,9 @@ use std::sync::{Arc, atomic::AtomicBool};
 use super::{Initiator, Runtime};
 use crate::engine::{self, Input, Run, Step};
 use crate::error::Failure;
-use crate::pool::{AT_ONCE_BYTES_MAX, Pool};
+use crate::expr;
+use crate::id::Tenant;
+use crate::pool::{AT_ONCE_BYTES_MAX, Pool, in_place};
 use crate::storage::Definitions;
 
 pub(super) use crate::engine::Meter;
@@ -96,6 +98,20 @@ impl Runtime {
         done.ok_or_else(Failure::cancelled)
     }
 
+    /// Evaluates expressions and paths: on the calling thread as far as they cost little, else apart
+    /// from the beginning.
+    pub async fn evaluate<T: Send + 'static>(
+        &self,
+        tenant: &Tenant,
+        work: impl Fn() -> T + Send + 'static,
+    ) -> Result<T, Failure> {
+        if let Some(done) = expr::at_once(&work) {
+            return Ok(done);
+        }
+        let party = self.storage().party(tenant).await?;
+        Ok(Box::pin(Pool::for_evaluating().run(party, move |_| work())).await)
+    }
+
     async fn apart<T: Send + 'static>(
         &self,
         definitions: &Arc<Definitions>,
@@ -109,6 +125,12 @@ impl Runtime {
             })
             .await
     }
+}
+
+/// Evaluates an expression over the columns of a row, which a connector holds meanwhile.
+pub(super) fn compute(text: &str, values: &str, row: &str) -> Result<String, String> {
+    let compute = || expr::compute(text, values, row).map_err(|error| error.to_string());
+    expr::at_once(compute).unwrap_or_else(|| in_place(compute))
 }
 
 /// Whether evaluating a document of that many bytes would delay other requests.

@@ -369,9 +369,11 @@ impl Runtime {
             Err(error) if error.code() == Code::RunDefinitionNotFound => return Ok(None),
             Err(error) => return Err(error.into()),
         }
-        // Of instants that were left none is left out.
         let now = self.0.clock.now();
-        let after = if is_left { instant } else { now };
+        // Of instants that were left none is left out, nor of those that have passed while this process
+        // stood still: another one leaves them to it until it counts as gone.
+        let is_kept = self.storage().is_shared() && now.since(instant) <= LEFT_MAX;
+        let after = if is_left || is_kept { instant } else { now };
         if !schedule.awaits(instant, now) {
             return Ok(schedule.next_after(after, now));
         }

@@ -1,5 +1,8 @@
 //! A search sorted by an indexed path: walks the index in its order, and stops when there are
 //! enough matches (`storage.md` §6).
+//!
+//! Only scalar values are walked. Entities without one come last, and an index does not have all of
+//! them: an empty list has no key. So where the scalars do not suffice, everything is sorted.
 
 use std::collections::HashSet;
 
@@ -7,7 +10,7 @@ use super::{
     Effort, Excess, Query, View,
     filter::{Candidate, Filter, Looks},
     hits::Hit,
-    order::{Order, SortSubject},
+    order::{self, Order, SortSubject},
     plan,
     rank::Best,
 };
@@ -44,11 +47,18 @@ pub(super) async fn find(
     if plan::finds_few(view, query.definitions, narrowing, &index.path).await? {
         return Ok(None);
     }
-    let ranges = ranges(narrowing, &index.path, descending);
-    let probes = ranges
-        .iter()
-        .map(|range| Probe::Keys(index.row, range.clone()));
-    view.snapshot().goes_by(&probes.collect::<Vec<_>>());
+    let ranges = ranges(narrowing, &index.path);
+    let Some(span) = span(&ranges) else {
+        return Ok(None);
+    };
+    let (probes, snapshot) = ([Probe::Keys(index.row, span)], view.snapshot());
+    // Counting keys costs less than reading entities that do not suffice.
+    let wanted = i64::try_from(query.limit).unwrap_or(i64::MAX);
+    let groups: [&[Probe]; 1] = [&probes];
+    let counts = snapshot.count_found(query.definitions, &groups, wanted);
+    if counts.await?.iter().any(|count| *count < wanted) {
+        return Ok(None);
+    }
     let mut search = Search {
         view,
         query,
@@ -65,17 +75,14 @@ pub(super) async fn find(
         },
         moved: false,
     };
-    for range in ranges {
-        match search.walk(index, &range, descending).await? {
-            WalkEnd::Enough => break,
-            WalkEnd::More => {}
-            WalkEnd::TooFar => return Ok(None),
-        }
+    if !search.finds_enough(index, ranges, descending).await? {
+        return Ok(None);
     }
     if search.moved && !search.correct().await? {
         return Ok(None);
     }
     search.add_own().await?;
+    snapshot.goes_by(&probes);
     Ok(Some((search.best.into_items(), search.effort)))
 }
 
@@ -95,15 +102,14 @@ fn index_of<'a>(order: &Order, indexes: &'a [Index]) -> Option<(&'a Index, bool)
     Some((index, first.descending))
 }
 
-/// The ranges of keys to walk, in value order; missing values come last. A time sorts as the text
-/// it is, so ranges of times cannot be used here.
-fn ranges(narrowing: &Narrowing, path: &Path, descending: bool) -> Vec<KeyRange> {
-    let (mut ranges, missing) = match known(narrowing, path) {
-        Some(known) if known.iter().all(KeyRange::is_sortable) => {
-            known.into_iter().partition(|range| !range.is_of_nulls())
-        }
-        Some(_) | None => (vec![KeyRange::sortable()], KeyRange::unsortable()),
+/// The ranges of keys to walk, in value order. A time sorts as the text it is, so ranges of times
+/// cannot be used here.
+fn ranges(narrowing: &Narrowing, path: &Path) -> Vec<KeyRange> {
+    let mut ranges = match known(narrowing, path) {
+        Some(known) if known.iter().all(KeyRange::is_sortable) => known,
+        Some(_) | None => vec![KeyRange::sortable()],
     };
+    ranges.retain(|range| !range.is_of_nulls());
     ranges.sort_unstable_by(|one, other| one.from.cmp(&other.from));
     ranges.dedup_by(|next, before| {
         let joins = next.from <= before.until;
@@ -112,11 +118,16 @@ fn ranges(narrowing: &Narrowing, path: &Path, descending: bool) -> Vec<KeyRange>
         }
         joins
     });
-    if descending {
-        ranges.reverse();
-    }
-    ranges.extend(missing);
     ranges
+}
+
+/// The range from the first of some ranges to the last; none without ranges.
+fn span(ranges: &[KeyRange]) -> Option<KeyRange> {
+    let (first, last) = ranges.first().zip(ranges.last())?;
+    Some(KeyRange {
+        from: first.from.clone(),
+        until: last.until.clone(),
+    })
 }
 
 /// What a condition implies for the values at a path, if anything.
@@ -153,13 +164,33 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
+    /// Walks the ranges until there are enough matches. False if there are fewer, or if another access
+    /// path is faster.
+    async fn finds_enough(
+        &mut self,
+        index: &Index,
+        mut ranges: Vec<KeyRange>,
+        descending: bool,
+    ) -> Result<bool, Failure> {
+        if descending {
+            ranges.reverse();
+        }
+        for range in ranges {
+            match self.walk(index, range, descending).await? {
+                WalkEnd::Enough => return Ok(true),
+                WalkEnd::More => {}
+                WalkEnd::TooFar => return Ok(false),
+            }
+        }
+        Ok(false)
+    }
+
     async fn walk(
         &mut self,
         index: &Index,
-        range: &KeyRange,
+        mut range: KeyRange,
         descending: bool,
     ) -> Result<WalkEnd, Failure> {
-        let mut range = range.clone();
         let mut after: Option<Keyed> = None;
         let mut size = (self.query.limit + 1).min(PART);
         // The value at which there were enough: equal ones may come in any order.
@@ -172,8 +203,7 @@ impl Search<'_> {
             let is_newer = |newest: Position| newest.0 > snapshot.sequence().0;
             self.moved |= part.newest.is_none_or(is_newer);
             for (keyed, version) in &part.found {
-                let is_beyond = |last: &Key| *last != keyed.key && !keyed.key.is_unsortable();
-                if last.as_ref().is_some_and(is_beyond) {
+                if last.as_ref().is_some_and(|last| *last != keyed.key) {
                     return Ok(WalkEnd::Enough);
                 }
                 self.effort.visited += 1;
@@ -185,16 +215,14 @@ impl Search<'_> {
                     last = Some(keyed.key.clone());
                 }
             }
-            // Missing values are one group, whatever their keys.
-            let enough = last.as_ref().filter(|last| !last.is_unsortable());
             if !part.goes_on {
-                return Ok(if enough.is_some() {
+                return Ok(if last.is_some() {
                     WalkEnd::Enough
                 } else {
                     WalkEnd::More
                 });
             }
-            if let Some(last) = enough {
+            if let Some(last) = &last {
                 range = KeyRange::only(last);
             }
             if self.effort.visited > VISITED_MAX.max(2 * self.query.limit) {
@@ -205,10 +233,15 @@ impl Search<'_> {
         }
     }
 
+    /// Adds an entity that matches and has a scalar value at the path. The index also leads to the
+    /// elements of a list, but a list has no place among the scalars.
     async fn add(&mut self, version: &Version) -> Result<(), Failure> {
         let candidate = Candidate::Version(version);
         if let Some(facts) = self.filter.admit(&candidate).await? {
             let keys = self.query.order.keys_of(facts);
+            if keys.first() == Some(&order::Key::Missing) {
+                return Ok(());
+            }
             let hit = if self.query.limit <= FEW {
                 Hit::of_few(candidate)
             } else {

@@ -164,6 +164,10 @@ impl Storage {
             fill: Notify::new(),
             long_log: Notify::new(),
         }));
+        if !is_shared {
+            // The clock of a server is known once it was asked; what is written is compared as well.
+            storage.0.instants.compare(storage.now());
+        }
         storage.0.indexes.swap(storage.0.database.indexes().await?);
         let committer = Committer::new(storage.clone(), inbox, waiting, newest);
         let pulse = storage.keep_pulse();

@@ -3,12 +3,13 @@
 use metrics::{describe_counter, describe_gauge, describe_histogram};
 
 use super::measure::{
-    ADAPTIVE_INDEXES, ALIVE_TASKS, COMPENSATIONS, CONNECTIONS, CONNECTIONS_ENDED,
-    CONNECTOR_DURATION, DISPATCH_COUNT, DISPATCH_DURATION, EXPENSIVE_WORK, HANDSHAKES,
-    INCIDENTS_OPEN, MANAGER_TICK_DURATION, MANAGERS_READ, OPERATION_DURATION, OPERATION_FAILURES,
-    PANICS, POSITIONS_LOST, QUEUE_DEPTH, RUN_TIMER_LATENESS, RUNS_FINISHED, RUNS_OPEN,
-    RUNS_STARTED, SCHEDULE_FIRES, SEARCH_INDEXES, STORAGE_DAMAGE, TASKS_FINISHED, TASKS_OPEN,
-    TENANT_REFUSALS, TOKEN_REFUSALS, TX_ACTIVE, TX_CONFLICTS, TX_DURATION, WORKERS,
+    ADAPTIVE_INDEXES, ALIVE_TASKS, COMMIT_TIME_AHEAD, COMPENSATIONS, CONNECTIONS,
+    CONNECTIONS_ENDED, CONNECTOR_DURATION, DISPATCH_COUNT, DISPATCH_DURATION, EXPENSIVE_WORK,
+    HANDSHAKES, INCIDENTS_OPEN, LINES_DROPPED, MANAGER_TICK_DURATION, MANAGERS_READ,
+    OPERATION_DURATION, OPERATION_FAILURES, PANICS, POSITIONS_LOST, QUEUE_DEPTH,
+    RUN_TIMER_LATENESS, RUNS_FINISHED, RUNS_OPEN, RUNS_STARTED, SCHEDULE_FIRES, SEARCH_INDEXES,
+    STORAGE_DAMAGE, TASKS_FINISHED, TASKS_OPEN, TENANT_REFUSALS, TOKEN_REFUSALS, TX_ACTIVE,
+    TX_CONFLICTS, TX_DURATION, WORKERS,
 };
 use super::nodes::{CLOCK_DIFFERENCE, LINKS, NODE_STREAMS, PULSE_DURATION};
 
@@ -74,6 +75,8 @@ pub const METRICS: &[Metric] = &[
     metric(TOKEN_REFUSALS, MetricKind::Counter, "reason", "token requests that were refused: an unknown client or a wrong secret (`invalid_client`), too many of them from one address (`too_many_failures`), too many waiting requests (`busy`), a token to exchange that is not trusted (`untrusted_token`) or belongs to another tenant (`other_tenant`)"),
     metric(EXPENSIVE_WORK, MetricKind::Gauge, "kind", "conditions being read (`reading`), entities being evaluated (`evaluating`) and modules being executed (`modules`) on separate threads"),
     metric(PANICS, MetricKind::Counter, "", "contained panics"),
+    metric(LINES_DROPPED, MetricKind::Counter, "", "lines that are missing in the log, because it could not be written as fast as it was made, or at all"),
+    metric(COMMIT_TIME_AHEAD, MetricKind::Gauge, "", "by how much the time of the newest commit was ahead of the clock when it was made, or at the start; more than a few seconds if the clock was ahead before"),
     metric(STORAGE_DAMAGE, MetricKind::Counter, "", "reads that met a damaged page of the database"),
     metric(RUNS_STARTED, MetricKind::Counter, "kind, by", "started runs, by kind (`flo`, `saga`, `manager`; `action`: invocations of actions) and what started them (`caller`, `schedule`, `trigger`, `parent`, `transition`, `route`)"),
     metric(RUNS_FINISHED, MetricKind::Counter, "kind, status", "ended runs, by kind and status: `completed`, `failed`, `cancelled`, `timed_out`"),

@@ -3,11 +3,12 @@
 use std::{
     error::Error,
     fmt::{self, Write as _},
-    io::IsTerminal as _,
+    io::{self, IsTerminal as _},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
 use tokio::sync::watch;
@@ -25,6 +26,7 @@ use tracing_subscriber::{
     util::SubscriberInitExt as _,
 };
 
+use super::queue::Queue;
 use crate::error::chain;
 
 /// Set by the first panic and never reset: the state it left behind is unknown.
@@ -35,6 +37,7 @@ static PANICKED: AtomicBool = AtomicBool::new(false);
 pub(super) struct Log {
     level: Arc<watch::Sender<Level>>,
     filter: reload::Handle<Targets, Registry>,
+    queue: Arc<Queue>,
     reported: &'static str,
 }
 
@@ -120,22 +123,31 @@ impl fmt::Write for Line<'_, '_> {
 impl Log {
     pub(super) fn start(level: Level, reported: &'static str) -> Self {
         let (filter, handle) = reload::Layer::new(targets(level, reported));
-        let lines = tracing_subscriber::fmt::layer().with_target(false);
-        let lines = if std::io::stdout().is_terminal() {
+        let queue = Arc::<Queue>::default();
+        let lines = tracing_subscriber::fmt::layer()
+            .with_target(false)
+            .with_writer(Arc::clone(&queue));
+        let lines = if io::stdout().is_terminal() {
             lines.boxed()
         } else {
             lines.with_ansi(false).fmt_fields(Plain).boxed()
         };
+        let subscriber = tracing_subscriber::registry().with(filter).with(lines);
         // A second start, as in tests, keeps the first.
-        let _ = tracing_subscriber::registry()
-            .with(filter)
-            .with(lines)
-            .try_init();
+        if subscriber.try_init().is_ok() {
+            // Where no thread can be made, the service does not start, and says so elsewhere.
+            let _ = queue.write_to(io::stdout());
+        }
         Self {
             level: Arc::new(watch::Sender::new(level)),
             filter: handle,
+            queue,
             reported,
         }
+    }
+
+    pub(super) fn flush(&self, within: Duration) {
+        self.queue.flush(within);
     }
 
     pub(super) fn level(&self) -> Level {

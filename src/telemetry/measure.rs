@@ -33,6 +33,8 @@ pub(super) const TOKEN_REFUSALS: &str = "interlock_token_refusals_total";
 pub(super) const STORAGE_DAMAGE: &str = "interlock_storage_damage_total";
 pub(super) const EXPENSIVE_WORK: &str = "interlock_expensive_work_running";
 pub(super) const PANICS: &str = "interlock_panics_total";
+pub(super) const LINES_DROPPED: &str = "interlock_log_lines_dropped_total";
+pub(super) const COMMIT_TIME_AHEAD: &str = "interlock_commit_time_ahead_seconds";
 pub(super) const RUNS_STARTED: &str = "interlock_runs_started_total";
 pub(super) const RUNS_FINISHED: &str = "interlock_runs_finished_total";
 pub(super) const POSITIONS_LOST: &str = "interlock_positions_lost_total";
@@ -522,6 +524,17 @@ pub(super) fn panicked() {
     counter!(PANICS).increment(1);
 }
 
+/// Counts lines that are missing in the log.
+pub(super) fn lines_dropped(count: u64) {
+    counter!(LINES_DROPPED).increment(count);
+}
+
+/// Sets by how much the time of the newest commit was ahead of the clock.
+pub fn commit_time_ahead(ahead: Duration) {
+    static GAUGE: LazyLock<Gauge> = LazyLock::new(|| gauge!(COMMIT_TIME_AHEAD));
+    GAUGE.set(ahead);
+}
+
 /// Counts a read that met a damaged page.
 pub fn damaged() {
     counter!(STORAGE_DAMAGE).increment(1);
@@ -551,9 +564,16 @@ impl Exporter {
             exporter.process.describe();
             LazyLock::force(&TRANSACTIONS);
             LazyLock::force(&DISPATCHES);
-            for name in [PANICS, STORAGE_DAMAGE, POSITIONS_LOST, MANAGERS_READ] {
+            for name in [
+                PANICS,
+                LINES_DROPPED,
+                STORAGE_DAMAGE,
+                POSITIONS_LOST,
+                MANAGERS_READ,
+            ] {
                 counter!(name).absolute(0);
             }
+            commit_time_ahead(Duration::ZERO);
             for reason in [
                 "invalid_client",
                 "too_many_failures",

@@ -9,9 +9,10 @@ mod lines;
 mod log;
 pub mod measure;
 pub mod nodes;
+mod queue;
 mod sampler;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use tokio::sync::watch;
 use tracing::Level;
@@ -49,6 +50,11 @@ impl Telemetry {
     /// Changes the log level; returns the previous one.
     pub fn set_log_level(&self, level: Level) -> Level {
         self.log.set(level)
+    }
+
+    /// Waits until the log is written, for so long at most: nobody may be reading it.
+    pub fn flush_log(&self, within: Duration) {
+        self.log.flush(within);
     }
 
     pub fn sampler(&self) -> Sampler {

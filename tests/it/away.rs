@@ -3,6 +3,7 @@
 //! [`crate::killed_nodes`], and what a standby takes over in [`crate::failover`].
 
 use std::{
+    io::{BufRead as _, BufReader},
     path::Path,
     process::{Command, Stdio},
     sync::{
@@ -19,6 +20,7 @@ use tokio::time::sleep;
 use crate::support::{
     Connection, Rest, Server, backend, between_looks, code, command, create, get, locked_model,
     new_entity, payload_of,
+    pooler::Pooler,
     postgres::{Postgres, is_super_user},
     relay::{Passage, Relay, Trick},
     request,
@@ -450,7 +452,58 @@ fn a_server_without_tls_or_without_a_free_connection_is_named_at_the_start() {
     let port = server.port;
     let said = refusal(&url(port).replace("=disable", "=require"));
     assert!(said.contains("no TLS connection to the"), "{said}");
-    server.execute("create role guest login connection limit 0");
-    let said = refusal(&format!("postgres://guest@127.0.0.1:{port}/postgres"));
-    assert!(said.contains("takes no more connections"), "{said}");
+    let guest = guest(&server);
+    for limit in 0..3 {
+        limit_guest(&server, limit);
+        let said = refusal(&guest);
+        assert!(
+            said.contains("takes no more connections"),
+            "{limit}: {said}"
+        );
+        assert!(said.contains("needs at least 6"), "{limit}: {said}");
+    }
+}
+
+/// The database, as a user of whom connections can be limited.
+fn guest(server: &Postgres) -> String {
+    server.execute("create role guest login; grant create on schema public to guest");
+    format!("postgres://guest@127.0.0.1:{}/postgres", server.port)
+}
+
+fn limit_guest(server: &Postgres, limit: u32) {
+    server.execute(&format!("alter role guest connection limit {limit}"));
+}
+
+#[test]
+fn a_start_waits_until_the_server_gives_enough_connections() {
+    let server = Postgres::start();
+    let guest = guest(&server);
+    limit_guest(&server, 2);
+    let folder = tempfile::tempdir().expect("a folder");
+    let settings = [
+        ("CYODA_STORAGE_BACKEND", "postgres"),
+        ("CYODA_POSTGRES_URL", guest.as_str()),
+    ];
+    let mut starting = command(folder.path(), &settings)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("starts");
+    let mut lines = BufReader::new(starting.stdout.take().expect("piped")).lines();
+    let mut says =
+        |part: &str| lines.any(|line| line.is_ok_and(|line: String| line.contains(part)));
+    let has_named_it = says("takes no more connections");
+    limit_guest(&server, 20);
+    let is_ready = says("interlock is ready");
+    let _ = (starting.kill(), starting.wait());
+    assert!(has_named_it && is_ready, "{has_named_it}, {is_ready}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pooler_that_does_not_keep_sessions_is_named_at_the_start() {
+    let server = Postgres::start();
+    let pooler = Pooler::before(server.port).await;
+    let said = tokio::task::block_in_place(|| refusal(&url(pooler.port)));
+    assert!(said.contains("does not keep sessions"), "{said}");
+    assert!(said.contains("session mode"), "{said}");
 }

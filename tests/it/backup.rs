@@ -281,6 +281,9 @@ async fn what_is_no_backup_replaces_nothing() {
     fs::write(&words, "not a database, but long enough to have a header of one hundred bytes, which is what one has, at least").expect("writable");
     let cut = folder.join("cut.db");
     fs::write(&cut, &bytes[..bytes.len() / 2]).expect("writable");
+    let good_bytes = fs::read(&good).expect("readable");
+    let shortened = folder.join("shortened.db");
+    fs::write(&shortened, &good_bytes[..good_bytes.len() - 1]).expect("writable");
     let empty = folder.join("empty.db");
     fs::write(&empty, "").expect("writable");
     let absent = folder.join("absent.db");
@@ -289,6 +292,7 @@ async fn what_is_no_backup_replaces_nothing() {
         (&damaged, "damaged"),
         // What is missing may be the list of tables itself.
         (&cut, "cut.db"),
+        (&shortened, "it is cut off"),
         (&words, "is not a database of Interlock"),
         (&empty, "is not a database of Interlock"),
         (&absent, "there is no file"),

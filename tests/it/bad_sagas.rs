@@ -59,6 +59,11 @@ async fn files_that_make_no_sense_have_a_finding_with_file_and_line() {
         ),
         (step("await = \"go\"") + &step("await = \"go\""), "S104"),
         (
+            step("await = \"go\"")
+                + "connector \"z\" {\n type = \"http\"\n base_url = \"http://127.0.0.1:1\"\n timeout = \"0s\"\n}\n",
+            "S103 a.hcl:14",
+        ),
+        (
             step("await = \"go\"").replace(
                 " step",
                 " from {\n connector = \"api\"\n operation = \"POST /workflows/:id\"\n }\n step",

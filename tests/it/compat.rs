@@ -244,6 +244,27 @@ async fn limits_and_deletions_of_all_follow_the_profile() {
 }
 
 #[tokio::test]
+async fn a_deletion_looks_at_the_version_where_the_profile_does() {
+    for (settings, is_cyoda) in [(vec![], false), (vec![PROFILE], true)] {
+        let server = Server::with(&settings);
+        let rest = server.rest();
+        rest.lock_model("doc", r#"{"n":1}"#).await;
+        let path = format!("/api/entity/{}", rest.create("doc", r#"{"n":1}"#).await);
+        let said = rest.with("If-Match", "stale").delete(&path).await;
+        if is_cyoda {
+            said.ok();
+        } else {
+            said.refused(412, "ENTITY_MODIFIED");
+        }
+        let document = rest.get("/openapi.json").await.ok();
+        let mut paths = document["paths"].as_object().expect("paths").values();
+        let described = paths.find(|path| path["delete"]["operationId"] == "deleteEntity");
+        let described = described.expect("a path")["delete"]["parameters"].to_string();
+        assert_eq!(described.contains("If-Match"), !is_cyoda, "{described}");
+    }
+}
+
+#[tokio::test]
 async fn the_document_offers_idempotency_keys_where_they_count() {
     for (settings, is_cyoda) in [(vec![], false), (vec![PROFILE], true)] {
         let server = Server::with(&settings);

@@ -564,6 +564,11 @@ fn health_readiness_and_metrics_answer_beside_threads_that_are_blocked() {
             "{path}: {quickest:?}"
         );
     }
+    let begun = Instant::now();
+    while asking.block_on(rest.get("/readyz")).status != 503 {
+        assert!(begun.elapsed() < PATIENCE, "it says that it is ready");
+        std::thread::sleep(Duration::from_millis(10));
+    }
     drop(holds);
     drop(rest);
     serving.shutdown_background();

@@ -132,6 +132,7 @@ pub(crate) fn refused(came: Came) -> String {
         | CallFailed::Lost { .. }
         | CallFailed::Unusable { .. }
         | CallFailed::TimedOut(_)
+        | CallFailed::NothingDone(_)
         | CallFailed::Cancelled
         | CallFailed::NotSent) => panic!("{other:?}"),
     }

@@ -79,6 +79,25 @@ async fn a_template_of_the_bundle_has_the_fields_of_the_payload() {
 }
 
 #[tokio::test]
+async fn a_subject_is_one_line_also_where_it_is_decoded() {
+    let identity = Identity::new();
+    let server = MailServer::start(Security::None, &identity, None).await;
+    let mut config = config(&server, "none", &identity.authority);
+    config["username"] = Value::Null;
+    let (caller, shop) = (Caller::new(), connector(config));
+    let lines = json!({"operation": "send", "payload": {"to": "ann@b.example",
+        "subject": "plain\r\nBcc: evil@x.example\r\n\r\nbody", "textBody": "x"}});
+    caller.call(&shop, lines).await.expect("sent");
+    let mail = server.mails().remove(0);
+    assert_eq!(
+        mail.header("Subject"),
+        Some("plain Bcc: evil@x.example body"),
+        "{}",
+        mail.text
+    );
+}
+
+#[tokio::test]
 async fn what_the_mail_server_refuses_is_a_failure_and_no_secret_is_shown() {
     let identity = Identity::new();
     let user = Some(("ann", "correct horse"));

@@ -36,6 +36,7 @@ fn unavailable(came: Result<String, CallFailed>) -> String {
         other @ (CallFailed::Failed { .. }
         | CallFailed::Unusable { .. }
         | CallFailed::TimedOut(_)
+        | CallFailed::NothingDone(_)
         | CallFailed::Cancelled
         | CallFailed::NotSent) => panic!("{other:?}"),
     }

@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     connectors::{Caller, connector, json_of, refused},
-    support::{PATIENCE, mariadb::Mariadb},
+    support::{PATIENCE, mariadb::Mariadb, wait::until},
 };
 
 const ORDERS: &str = "CREATE TABLE shop.orders (id bigint PRIMARY KEY AUTO_INCREMENT, status varchar(50),
@@ -205,12 +205,53 @@ async fn a_write_that_was_given_up_leaves_nothing() {
     let add = json!({"operation": "UPDATE", "target": "stock", "where": {"id": 1},
         "set": {"n": {"$column": "n", "$op": "+", "$value": 200}}});
     let late = caller.call(&stock, add.clone()).await;
-    assert!(matches!(late, Err(CallFailed::TimedOut(_))), "{late:?}");
+    assert!(matches!(late, Err(CallFailed::NothingDone(_))), "{late:?}");
+    // It does not wait for the row any longer, either.
+    until_nothing_is_executed(&server).await;
     drop(held);
     // This one waits for whatever still holds the row.
     let next = caller.call(&holds, add).await;
     assert_eq!(json_of(next)["affected"], 1);
     assert_eq!(server.execute("SELECT n FROM shop.stock"), "205");
+}
+
+/// Waits until the server executes nothing for calls.
+async fn until_nothing_is_executed(server: &Mariadb) {
+    let count = "SELECT count(*) FROM information_schema.processlist \
+         WHERE user = 'shop' AND command <> 'Sleep'";
+    until("nothing is executed", async || server.execute(count) == "0").await;
+}
+
+#[tokio::test]
+async fn what_a_call_executes_ends_with_its_time_limit() {
+    let Some(server) = Mariadb::start() else {
+        return;
+    };
+    let mut brief = config(&server);
+    brief["timeout"] = json!(1_000);
+    let (caller, brief) = (Caller::new(), connector(brief));
+    let heavy = json!({"operation": "SELECT",
+        "query": "SELECT BENCHMARK(2000000000, SHA2('x', 512)) AS n"});
+    // The server may end it a moment before the call is given up.
+    let _ = caller.call(&brief, heavy).await;
+    let ended = "SELECT variable_value FROM information_schema.global_status \
+         WHERE variable_name = 'MAX_STATEMENT_TIME_EXCEEDED'";
+    until("the server ends it", async || server.execute(ended) == "1").await;
+    until_nothing_is_executed(&server).await;
+}
+
+#[tokio::test]
+async fn a_read_succeeds_although_the_connection_that_was_kept_has_ended() {
+    let Some(server) = Mariadb::start() else {
+        return;
+    };
+    let (caller, shop) = (Caller::new(), connector(config(&server)));
+    let read = json!({"operation": "SELECT", "query": "SELECT 1 AS one"});
+    for _ in 0..2 {
+        let came = caller.call(&shop, read.clone()).await;
+        assert_eq!(json_of(came), json!({"one": 1}));
+        server.execute("KILL USER shop");
+    }
 }
 
 #[tokio::test]
@@ -266,4 +307,37 @@ async fn a_row_moves_on_and_the_mirror_is_written() {
         server.execute("SELECT status, input, resume_at FROM shop.mycel_workflows"),
         "paused\t{\"amount\":99.990}\t2026-11-24 10:00:00.250000"
     );
+}
+
+#[tokio::test]
+async fn the_mirror_holds_every_character_whatever_its_database_does() {
+    let Some(server) = Mariadb::start() else {
+        return;
+    };
+    server.execute("ALTER DATABASE shop CHARACTER SET latin1");
+    let (caller, shop) = (Caller::new(), connector(config(&server)));
+    let cancel = CancellationToken::new();
+    let table = MirrorTable {
+        tenant: &caller.tenant,
+        connector: &shop,
+        table: "mycel_workflows",
+        timeout: PATIENCE,
+        cancel: &cancel,
+    };
+    let row = MirrorRow {
+        id: "wf_1",
+        saga_name: "привет",
+        status: "failed",
+        input: r#"{"a":"é😀"}"#,
+        step_results: "{}",
+        error: Some("日本"),
+        created_at: "2026-11-23T10:00:00Z",
+        updated_at: "2026-11-23T10:00:00Z",
+        ..MirrorRow::default()
+    };
+    let written = caller.connectors.mirror(table, true, &row).await;
+    written.expect("made and written");
+    let texts = "SELECT HEX(saga_name), HEX(input), HEX(error) FROM shop.mycel_workflows";
+    let expected = ["привет", r#"{"a":"é😀"}"#, "日本"].map(hex::encode_upper);
+    assert_eq!(server.execute(texts), expected.join("\t"));
 }

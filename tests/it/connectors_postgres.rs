@@ -15,6 +15,16 @@ const ORDERS: &str = "CREATE TYPE mood AS ENUM ('good', 'bad');
     CREATE TABLE orders (id bigserial PRIMARY KEY, status text, user_id int UNIQUE, price numeric(30,10),
         made timestamptz, day date, feeling mood, tags text[], anything jsonb, bytes bytea, ok bool)";
 
+/// Its commits take longer than calls of two seconds may, and the server does not limit them.
+pub(crate) const SLOW_COMMITS: &str = "CREATE TABLE slow (id bigserial PRIMARY KEY, v text);
+    CREATE FUNCTION unlimited() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN PERFORM set_config('statement_timeout', '0', true); RETURN NEW; END $$;
+    CREATE FUNCTION rests() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN PERFORM pg_sleep(2.5); RETURN NULL; END $$;
+    CREATE TRIGGER first BEFORE INSERT ON slow FOR EACH ROW EXECUTE FUNCTION unlimited();
+    CREATE CONSTRAINT TRIGGER last AFTER INSERT ON slow DEFERRABLE INITIALLY DEFERRED
+        FOR EACH ROW EXECUTE FUNCTION rests();";
+
 fn config(server: &Postgres) -> Value {
     json!({"type": "database", "driver": "postgres", "host": "127.0.0.1", "port": server.port,
         "database": "postgres", "user": "postgres", "password": "not asked for"})
@@ -294,4 +304,81 @@ async fn a_server_that_restarts_hangs_or_is_private_is_a_failure_of_one_call() {
         matches!(came, Err(CallFailed::Unavailable { .. })),
         "{came:?}"
     );
+}
+
+#[tokio::test]
+async fn a_commit_that_has_begun_is_waited_for_beyond_the_time_limit() {
+    let server = Postgres::start();
+    server.execute(SLOW_COMMITS);
+    let mut brief = config(&server);
+    brief["timeout"] = json!(2_000);
+    let insert = json!({"operation": "INSERT", "target": "slow", "payload": {"v": "x"}});
+    let written = Caller::new().call(&connector(brief), insert).await;
+    assert_eq!(json_of(written), json!({"id": 1, "v": "x"}));
+    assert_eq!(server.execute("SELECT count(*) FROM slow"), "1");
+}
+
+#[tokio::test]
+async fn a_write_that_is_given_up_before_its_commit_says_that_nothing_was_changed() {
+    let server = Postgres::start();
+    server.execute(ORDERS);
+    server.execute("INSERT INTO orders (id, status) VALUES (1, 'pending')");
+    let (caller, patient) = (Caller::new(), connector(config(&server)));
+    let row = RowCall {
+        tenant: &caller.tenant,
+        connector: &patient,
+        table: "orders",
+        id: "1",
+        timeout: PATIENCE,
+        cancel: &CancellationToken::new(),
+    };
+    let held = caller.connectors.row(row).await.expect("a row");
+    let mut brief = config(&server);
+    brief["timeout"] = json!(500);
+    let pay = json!({"operation": "UPDATE", "target": "orders", "where": {"id": 1},
+        "payload": {"status": "paid"}});
+    let late = caller.call(&connector(brief), pay).await;
+    // The server has the same limit.
+    assert!(
+        matches!(
+            late,
+            Err(CallFailed::NothingDone(_) | CallFailed::Failed { .. })
+        ),
+        "{late:?}"
+    );
+    drop(held);
+    let last = json!({"operation": "UPDATE", "target": "orders", "where": {"id": 1},
+        "payload": {"day": "2026-11-23"}});
+    assert_eq!(
+        json_of(caller.call(&patient, last).await)["status"],
+        "pending"
+    );
+}
+
+#[tokio::test]
+async fn a_read_succeeds_although_the_connections_that_were_kept_have_ended() {
+    let server = Postgres::start();
+    let (caller, shop) = (Caller::new(), connector(config(&server)));
+    let slow = || {
+        let read = json!({"operation": "SELECT", "query": "SELECT pg_sleep(0.2)::text AS s"});
+        caller.call(&shop, read)
+    };
+    for came in futures_util::future::join_all([slow(), slow(), slow()]).await {
+        came.expect("a row");
+    }
+    server.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'interlock'",
+    );
+    let read = json!({"operation": "SELECT", "query": "SELECT 1 AS one"});
+    assert_eq!(json_of(caller.call(&shop, read).await), json!({"one": 1}));
+}
+
+#[tokio::test]
+async fn a_time_limit_of_a_month_is_one_that_the_server_accepts() {
+    let server = Postgres::start();
+    let mut patient = config(&server);
+    patient["timeout"] = json!(2_592_000_000_u64);
+    let read = json!({"operation": "SELECT", "query": "SELECT 1 AS one"});
+    let came = Caller::new().call(&connector(patient), read).await;
+    assert_eq!(json_of(came), json!({"one": 1}));
 }

@@ -1,4 +1,4 @@
-//! Connectors to databases: servers that misbehave, and those with TLS.
+//! Connectors to databases: servers that misbehave or are late, and those with TLS.
 
 use std::{
     fs, io,
@@ -16,7 +16,11 @@ use tokio::{
 
 use super::{
     connectors::{Caller, Came, connector, json_of},
-    support::{PATIENCE, mariadb::Mariadb, outside::Identity, postgres::Postgres},
+    connectors_postgres::SLOW_COMMITS,
+    support::{
+        Connection, PATIENCE, Server, mariadb::Mariadb, outside::Identity, postgres::Postgres,
+        wait::found,
+    },
 };
 
 /// The user that databases of the super user are started as.
@@ -239,4 +243,98 @@ async fn connections_to_mysql_are_secured() {
     let query = "SELECT variable_value <> '' AS secure FROM information_schema.session_status \
         WHERE variable_name = 'Ssl_cipher'";
     are_secured("mysql", server.port, &own, query).await;
+}
+
+/// One saga that fails after a commit that takes longer than a call may, and one whose write waits
+/// for a row.
+const LATE: &str = r#"
+connector "shop" {
+  type     = "database"
+  driver   = "postgres"
+  host     = "127.0.0.1"
+  port     = PORT
+  database = "postgres"
+  user     = "postgres"
+  password = "not asked for"
+  timeout  = "2s"
+}
+saga "commits" {
+  step "write" {
+    action {
+      connector = "shop"
+      operation = "INSERT"
+      target    = "slow"
+      data      = { v = "input.v" }
+    }
+    compensate {
+      connector = "shop"
+      operation = "DELETE"
+      target    = "slow"
+      where     = { id = "step.write.id" }
+    }
+  }
+  step "fail" {
+    action {
+      connector = "shop"
+      operation = "INSERT"
+      target    = "missing"
+      data      = { v = "input.v" }
+    }
+  }
+}
+saga "waits" {
+  step "take" {
+    action {
+      connector = "shop"
+      operation = "UPDATE"
+      target    = "stock"
+      set       = { n = "n - 1" }
+      where     = { id = 1 }
+    }
+    compensate {
+      connector = "shop"
+      operation = "UPDATE"
+      target    = "stock"
+      set       = { n = "n + 1" }
+      where     = { id = 1 }
+    }
+  }
+}
+"#;
+
+/// A run of a saga that has failed and undone everything it had done.
+async fn undone(connection: &Connection, saga: &str) -> Value {
+    let start = json!({"definition": saga, "input": {"v": "x"}, "waitMs": 30_000});
+    let started = connection.ok("RunStartRequest", start).await;
+    let run = started["runId"].as_str().expect("an id").to_owned();
+    found("the saga is undone", async || {
+        let run = connection.ok("RunGetRequest", json!({"runId": run}));
+        let run = run.await["run"].take();
+        (run["status"] == "failed" && run["compensated"] == true).then_some(run)
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_saga_that_says_it_is_undone_leaves_nothing_in_its_database_whatever_was_late() {
+    let (database, server) = (Postgres::start(), Server::start());
+    database.execute(SLOW_COMMITS);
+    database.execute("CREATE TABLE stock (id int PRIMARY KEY, n int)");
+    database.execute("INSERT INTO stock VALUES (1, 5)");
+    let connection = server.connect().await;
+    let text = LATE.replace("PORT", &database.port.to_string());
+    let files = json!([{"path": "a.hcl", "text": text}]);
+    let apply = json!({"bundle": "late", "files": files});
+    connection.ok("BundleApplyRequest", apply).await;
+    let run = undone(&connection, "commits").await;
+    assert_eq!(run["compensationErrors"], Value::Null, "{run}");
+    // It was written once, and deleted.
+    let written = "SELECT count(*), (SELECT last_value FROM slow_id_seq) FROM slow";
+    assert_eq!(database.execute(written), "0|1");
+    let mut holds = database.idle_client("postgres", "BEGIN; SELECT n FROM stock FOR UPDATE");
+    let run = undone(&connection, "waits").await;
+    assert_eq!(run["compensationErrors"], Value::Null, "{run}");
+    holds.kill().expect("it is there");
+    holds.wait().expect("it ends");
+    assert_eq!(database.execute("SELECT n FROM stock"), "5");
 }

@@ -507,3 +507,171 @@ async fn a_newcomer_finds_the_topics_and_texts_are_cut_between_characters() {
     assert!(texts[0].contains("😀…"), "{}", texts[0]);
     assert!(!texts[0].contains('\u{fffd}'), "{}", texts[0]);
 }
+
+/// A run that waits for a signal.
+async fn waiting(connection: &Connection, input: serde_json::Value) -> String {
+    let document = json!({"document": APPROVAL});
+    connection.ok("RunDefinitionCreateRequest", document).await;
+    let start = json!({"definition": "approval", "input": input});
+    let started = connection.ok("RunStartRequest", start).await;
+    started["runId"].as_str().expect("an id").to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_page_that_waits_for_a_person_or_for_the_service_says_from_when_it_is() {
+    let server = Server::start();
+    let run = waiting(&server.connect().await, json!({})).await;
+    let looks = [
+        format!("#/runs/{run} !  ! later"),
+        format!("#/runs/{run} !  & type=go ! later"),
+        format!("#/runs/{run} !  ! down"),
+        "#/ !  ! down".to_owned(),
+    ];
+    let looks: Vec<&str> = looks.iter().map(String::as_str).collect();
+    let Some(texts) = seen(&server, &looks).await else {
+        return;
+    };
+    let paused = "The page is not refreshed while a form is filled in";
+    let lost = "The service cannot be reached. What is shown is as of ";
+    assert!(!texts[0].contains("as of"), "{}", texts[0]);
+    assert!(texts[1].contains(paused), "{}", texts[1]);
+    assert!(texts[1].contains("What is shown is as of "), "{}", texts[1]);
+    // A form that is filled in is still waited for.
+    assert!(texts[2].contains(paused), "{}", texts[2]);
+    assert!(texts[3].contains(lost), "{}", texts[3]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_typed_while_an_action_is_under_way_stays() {
+    let server = Server::start();
+    let run = waiting(&server.connect().await, json!({})).await;
+    let looks = [
+        format!("#/runs/{run} ! Send & type=other ! held"),
+        format!("#/runs/{run} !  & type=next ! released"),
+        r#"#/definitions ! Start & payload={"a":1} ! held"#.to_owned(),
+        r#"#/definitions !  & payload={"b":2} ! released"#.to_owned(),
+        "#/definitions ! Start".to_owned(),
+    ];
+    let looks: Vec<&str> = looks.iter().map(String::as_str).collect();
+    let Some(texts) = seen(&server, &looks).await else {
+        return;
+    };
+    let expected: [&[&str]; 5] = [
+        &["[typed: type=other]"],
+        &["signal_received other", ": done.", "[typed: type=next]"],
+        &[],
+        &["Show the run", r#"[typed: payload={"b":2}]"#],
+        &["Start approval: done.", r#""b": 2"#],
+    ];
+    for (text, parts) in texts.iter().zip(expected) {
+        for part in parts {
+            assert!(text.contains(part), "`{part}` is missing:\n{text}");
+        }
+    }
+    assert!(!texts[4].contains("[typed: "), "{}", texts[4]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_typed_stays_also_if_the_page_has_no_such_form_any_more() {
+    let server = Server::start();
+    let run = waiting(&server.connect().await, json!({})).await;
+    let refused = format!(
+        r#"#/runs/{run} ! Send & type=go & payload={{"a":1}} ! POST /api/workflows/{run}/cancel"#
+    );
+    let discarded = format!("#/runs/{run} ! Discard");
+    let Some(texts) = seen(&server, &[&refused, &discarded]).await else {
+        return;
+    };
+    for part in [
+        "RUN_FINISHED",
+        "Status cancelled",
+        "What you typed",
+        r#"[typed: payload={"a":1}]"#,
+    ] {
+        assert!(texts[0].contains(part), "`{part}` is missing:\n{texts:?}");
+    }
+    for part in ["What you typed", "[typed: "] {
+        assert!(!texts[1].contains(part), "`{part}` stays:\n{texts:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_search_that_is_typed_stays_and_names_a_field() {
+    let server = Server::start();
+    let id = approvable(&server.connect().await).await;
+    let page = "#/entities/order/1";
+    let typed = format!("{page} !  & path=$.total & value=7");
+    let other = format!(r#"{page} !  ! POST /api/entity/JSON/order/1 {{"total":2}}"#);
+    let vague = format!("{page}?operator=EQUALS&value=7");
+    let Some(texts) = seen(&server, &[&typed, &other, page, &vague]).await else {
+        return;
+    };
+    for part in [
+        r#"{"total":2}"#,
+        "[typed: path=$.total]",
+        "[typed: value=7]",
+    ] {
+        assert!(texts[2].contains(part), "`{part}` is missing:\n{texts:?}");
+    }
+    let text = &texts[3];
+    assert!(text.contains("Name the field that is searched."), "{text}");
+    assert!(text.contains("Search") && !text.contains(&id), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_focus_of_a_button_that_is_gone_goes_to_the_heading_above_it() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let id = approvable(&connection).await;
+    let run = waiting(&connection, json!({})).await;
+    let take = format!("#/entity/{id} ! Take transition");
+    let cancel = format!("#/runs/{run} ! Cancel the run");
+    let Some(texts) = seen(&server, &[&take, &cancel]).await else {
+        return;
+    };
+    assert!(texts[0].contains("[focus: Transitions]"), "{}", texts[0]);
+    let heading = format!("/ {run}]");
+    assert!(texts[1].contains(&heading), "{}", texts[1]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_whose_state_cannot_be_read_says_so_and_can_be_cancelled() {
+    let mut server = Server::on_disk(&[]);
+    let run = waiting(&server.connect().await, json!({})).await;
+    server.kill();
+    let number = run.trim_start_matches("wfrun-");
+    server.change_stored(&format!("update run set state = '[]' where r = {number}"));
+    server.restart();
+    let page = format!("#/runs/{run}");
+    let cancel = format!("{page} ! Cancel the run");
+    let Some(texts) = seen(&server, &["#/", "#/runs", &page, &cancel]).await else {
+        return;
+    };
+    for text in &texts[..3] {
+        assert!(
+            text.contains("the state of the run cannot be read"),
+            "{text}"
+        );
+    }
+    assert!(texts[3].contains("STORAGE_DAMAGED"), "{}", texts[3]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_a_large_document_the_beginning_is_shown_first() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let input = json!({"text": "x".repeat(300_000), "last": "here"});
+    let run = waiting(&connection, input).await;
+    let page = format!("#/runs/{run}");
+    let whole = format!("{page}?whole=true");
+    let Some(texts) = seen(&server, &[&page, &whole]).await else {
+        return;
+    };
+    let (first, whole) = (texts[0].len(), texts[1].len());
+    assert!((262_144..280_000).contains(&first), "{first} bytes");
+    assert!(texts[0].contains("The first 262144 of "));
+    assert!(texts[0].contains("The first 1000 characters of a detail"));
+    // The input, and the first event of the history.
+    assert!(whole > 600_000, "{whole} bytes");
+    assert!(!texts[1].contains("Show all"));
+}

@@ -23,6 +23,7 @@ async fn an_instant_is_read_as_existing_clients_send_it() {
         "2100-01-01T00:00:00+01:00",
         "2100-01-01T00:00:00%2B01:00",
         "2100-01-01T00:00:00-01:00",
+        "2100-01-01T00:00:00.000000%2B0000",
         // Midnight UTC (`rest.md` §1).
         "2100-01-01",
     ] {
@@ -144,6 +145,15 @@ async fn a_failure_names_the_parameter_that_is_wrong() {
             "transactionId",
         ),
         (
+            format!("entity/{id}/transitions?transactionId=zz"),
+            "transactionId",
+        ),
+        (format!("entity/{id}?transactionId=zz"), "transactionId"),
+        (
+            format!("entity/{id}/explain?transactionId=zz"),
+            "transactionId",
+        ),
+        (
             "platform-api/entity/fetch/transitions".to_owned(),
             "entityClass",
         ),
@@ -176,6 +186,24 @@ async fn a_compressed_body_is_refused_with_the_reason() {
     let problem = said.refused(400, "BAD_REQUEST");
     let detail = problem["detail"].as_str().expect("a text");
     assert!(detail.contains("without Content-Encoding"), "{detail}");
+}
+
+#[tokio::test]
+async fn head_gives_the_length_that_get_gives_if_any() {
+    let (_server, _connection, rest, id) = stage().await;
+    for rest in [&rest, &rest.with("origin", "http://localhost:3000")] {
+        for path in ["/api/entity/doc/1", "/api/entity/stats", "/api/account"] {
+            let (get, head) = (rest.get(path).await, rest.send("HEAD", path, "").await);
+            assert_eq!((head.status.as_u16(), head.text.as_str()), (200, ""));
+            for name in ["content-length", "content-type"] {
+                assert_eq!(head.headers.get(name), get.headers.get(name), "{path}");
+            }
+        }
+        let path = format!("/api/entity/{id}");
+        let head = rest.send("HEAD", &path, "").await;
+        let length = rest.get(&path).await.text.len().to_string();
+        assert_eq!(head.headers["content-length"], length.as_str());
+    }
 }
 
 #[tokio::test]

@@ -593,6 +593,12 @@ async fn what_cannot_be_copied_is_refused_with_a_reason() {
     std::fs::write(&words, "not a database ".repeat(20)).expect("written");
     refused(&file(&words), &url, "is not a database of Interlock").await;
     refused(&url, &file(&words), "is not a database of Interlock").await;
+    let notes = folder.path().join("notes.db");
+    rusqlite::Connection::open(&notes)
+        .expect("opens")
+        .execute_batch("create table notes(text)")
+        .expect("a table of another program");
+    refused(&url, &file(&notes), "is not a database of Interlock").await;
     refused(
         "mysql://u:secret@h/n",
         &url,

@@ -140,6 +140,62 @@ async fn where_authentication_is_mocked_pages_of_others_and_other_hosts_are_refu
 }
 
 #[tokio::test]
+async fn where_authentication_is_mocked_a_link_or_an_image_of_another_page_starts_nothing() {
+    let route = r#"connector "api" { type = "rest" }
+        saga "buy" {
+          from {
+            connector = "api"
+            operation = "GET /buy"
+          }
+          step "wait" { await = "go" }
+        }"#;
+    let apply = json!({"bundle": "shop", "files": [{"path": "a.hcl", "text": route}]});
+    let server = Server::start();
+    let connection = server.connect().await;
+    connection.ok("BundleApplyRequest", apply.clone()).await;
+    let refused = [
+        ("cross-site", None),
+        // As it is after a redirect by another site.
+        ("cross-site", Some("http://localhost:3000/")),
+        ("same-site", None),
+        ("same-site", Some("http://evil.example/http://localhost/")),
+    ];
+    for (site, referer) in refused {
+        for (mode, to) in [("no-cors", "image"), ("navigate", "document")] {
+            let page = server.rest().with("sec-fetch-site", site);
+            let page = page.with("sec-fetch-mode", mode).with("sec-fetch-dest", to);
+            let page = referer
+                .into_iter()
+                .fold(page, |page, from| page.with("referer", from));
+            page.get("/buy").await.refused(403, "FORBIDDEN");
+            page.get("/api/model/").await.refused(403, "FORBIDDEN");
+        }
+    }
+    let runs = connection.ok("RunsGetRequest", json!({})).await;
+    assert_eq!(runs["items"], json!([]));
+    // The page of the service itself, a typed address, a page of this machine, and programs.
+    let own = server.rest().with("sec-fetch-site", "same-origin");
+    let typed = server.rest().with("sec-fetch-site", "none");
+    let near = server.rest().with("sec-fetch-site", "same-site");
+    let near = near.with("referer", "http://localhost:3000/shop");
+    for rest in [own, typed, near, server.rest()] {
+        assert_eq!(rest.get("/buy").await.status, 202);
+    }
+    let runs = connection.ok("RunsGetRequest", json!({})).await;
+    assert_eq!(runs["items"].as_array().map(Vec::len), Some(4));
+    // Links from elsewhere lead to pages that do nothing.
+    let link = server.rest().with("sec-fetch-site", "cross-site");
+    for path in ["/console", "/docs", "/api/help", "/api/health"] {
+        assert_eq!(link.get(path).await.status, 200, "{path}");
+    }
+    let everyone = Server::with(&[("CYODA_CORS_ALLOWED_ORIGINS", "*")]);
+    let connection = everyone.connect().await;
+    connection.ok("BundleApplyRequest", apply).await;
+    let link = everyone.rest().with("sec-fetch-site", "cross-site");
+    assert_eq!(link.get("/buy").await.status, 202);
+}
+
+#[tokio::test]
 async fn a_page_cannot_call_over_grpc() {
     let server = Server::start();
     let import = json!({"id": "1", "dataFormat": "JSON", "converter": "SAMPLE_DATA",

@@ -224,6 +224,29 @@ async fn a_stale_precondition_is_refused_and_changes_nothing() {
     assert_eq!(get(&connection, &id).await["data"], json!({"n": 2}));
 }
 
+/// As clients send it whose type always has the member.
+#[tokio::test]
+async fn an_empty_precondition_is_none() {
+    let server = Server::start();
+    let (connection, rest) = (server.connect().await, server.rest());
+    let model = locked_model(&connection, "doc", json!({"n": 1})).await;
+    let id = create(&connection, &model, json!({"n": 1})).await;
+    let item = json!([{"id": id, "payload": "{\"n\":2}", "ifMatch": ""}]);
+    let chunks = rest.put("/api/entity/JSON", item.to_string()).await.ok();
+    assert_eq!(chunks[0]["entityIds"], json!([id]), "{chunks}");
+    let change = json!({"entityId": id, "data": {"n": 3}, "ifMatch": ""});
+    let update = json!({"dataFormat": "JSON", "payload": change});
+    connection.ok("EntityUpdateRequest", update).await;
+    assert_eq!(get(&connection, &id).await["data"], json!({"n": 3}));
+    let patch = json!({"patchFormat": "MERGE_PATCH", "payload": {"entityId": id, "patch": {}, "ifMatch": ""}});
+    let refused = connection.fails("EntityPatchRequest", patch).await;
+    assert_eq!(refused, "PRECONDITION_REQUIRED");
+    let taken = json!({"entityId": id, "transition": "UPDATE", "ifMatch": ""});
+    connection.ok("EntityTransitionRequest", taken).await;
+    let deletion = json!({"entityId": id, "ifMatch": ""});
+    connection.ok("EntityDeleteRequest", deletion).await;
+}
+
 #[tokio::test]
 async fn of_concurrent_updates_each_is_done_or_refused_and_none_is_lost() {
     let server = Server::start();

@@ -35,6 +35,15 @@ fn large_text() -> Value {
     json!({"text": "lorem ipsum dolor ".replace(' ', "x").repeat(200_000)})
 }
 
+/// How many pieces of expensive work are being done.
+async fn running(server: &Server) -> u64 {
+    let text = Rest::new(server.admin).get("/metrics").await.text;
+    let name = r#"interlock_expensive_work_running{kind="evaluating"}"#;
+    let line = text.lines().find(|line| line.starts_with(name));
+    let number = line.and_then(|line| line.rsplit(' ').next());
+    number.expect("it is measured").parse().expect("a number")
+}
+
 /// A server with an entity that has a large text, and another tenant with a small one.
 struct Stage {
     server: Server,
@@ -60,13 +69,8 @@ impl Stage {
         }
     }
 
-    /// How many pieces of expensive work are being done.
     async fn running(&self) -> u64 {
-        let text = Rest::new(self.server.admin).get("/metrics").await.text;
-        let name = r#"interlock_expensive_work_running{kind="evaluating"}"#;
-        let line = text.lines().find(|line| line.starts_with(name));
-        let number = line.and_then(|line| line.rsplit(' ').next());
-        number.expect("it is measured").parse().expect("a number")
+        running(&self.server).await
     }
 
     async fn until_running(&self, count: u64, within: Duration) {
@@ -337,4 +341,97 @@ async fn a_run_that_reads_large_values_is_advanced_apart() {
     }
     // The runs go round until a run may do no more.
     stage.until_running(0, PATIENCE).await;
+}
+
+/// A filter, a guard and the body of a call that look at each pair of a list, and find none.
+const PAIRS: &str = r#"
+connector "api" {
+  type = "rest"
+}
+connector "out" {
+  type     = "http"
+  base_url = "http://127.0.0.1:1"
+}
+saga "filtered" {
+  from {
+    connector = "api"
+    operation = "POST /filtered"
+    filter    = "PAIRS"
+  }
+  step "none" {
+    action {
+    }
+  }
+}
+saga "computed" {
+  from {
+    connector = "api"
+    operation = "POST /computed"
+  }
+  step "call" {
+    action {
+      connector = "out"
+      operation = "POST /x"
+      body      = { found = "PAIRS" }
+    }
+  }
+}
+state_machine "guarded" {
+  initial = "open"
+  state "open" {
+    on "close" {
+      transition_to = "closed"
+      guard         = "PAIRS"
+    }
+  }
+  state "closed" { final = true }
+}
+flow "events" {
+  from {
+    connector = "api"
+    operation = "POST /papers/:id/events"
+  }
+  state_transition {
+    machine = "guarded"
+    entity  = "doc/1"
+    id      = "input.params.id"
+    event   = "input.event"
+  }
+}
+"#;
+
+#[tokio::test]
+async fn a_small_request_with_nested_macros_is_evaluated_apart() {
+    let server = Server::start();
+    let (rest, connection) = (server.rest(), server.connect().await);
+    rest.lock_model("doc", r#"{"text":"x"}"#).await;
+    let entity = rest.create("doc", r#"{"text":"x"}"#).await;
+    let pairs = "input.a.exists(x, input.a.exists(y, x + y < 0))";
+    let files = json!([{"path": "a.hcl", "text": PAIRS.replace("PAIRS", pairs)}]);
+    let bundle = json!({"bundle": "pairs", "files": files});
+    connection.ok("BundleApplyRequest", bundle).await;
+    let numbers: Vec<_> = (0..300).collect();
+    let body = json!({"a": numbers, "event": "close"}).to_string();
+    for path in [
+        "/filtered".to_owned(),
+        format!("/papers/{entity}/events"),
+        "/computed".to_owned(),
+    ] {
+        let began = Instant::now();
+        'seen: loop {
+            assert!(began.elapsed() < PATIENCE, "{path} is not evaluated apart");
+            let (rest, path, body) = (rest.clone(), path.clone(), body.clone());
+            let asked = tokio::spawn(async move { rest.post(&path, body).await });
+            loop {
+                let was_answered = asked.is_finished();
+                if running(&server).await > 0 {
+                    asked.await.expect("it is answered");
+                    break 'seen;
+                }
+                if was_answered {
+                    break;
+                }
+            }
+        }
+    }
 }

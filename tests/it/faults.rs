@@ -451,6 +451,28 @@ async fn a_damaged_page_is_named_at_the_start_and_what_is_elsewhere_is_read() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_database_that_lacks_its_last_byte_is_not_written() {
+    let mut server = Server::on_disk(&[]);
+    let connection = server.connect().await;
+    let model = locked_model(&connection, "doc", json!({"n": 1, "text": "x"})).await;
+    assert_eq!(server.stop().await, Some(0));
+    let file = File::options().write(true).open(database(&server));
+    let file = file.expect("opens");
+    let bytes = file.metadata().expect("readable").len();
+    file.set_len(bytes - 1).expect("cuts");
+    server.restart();
+    let connection = server.connect().await;
+    assert!(!is_ready(&server).await);
+    let found = format!("it has {} of {bytes} bytes", bytes - 1);
+    assert!(says(&server, &found), "{}", server.logged());
+    assert_eq!(
+        try_create(&connection, &model, 10).await,
+        Err("STORAGE_UNAVAILABLE".to_owned())
+    );
+    assert_eq!(server.stop().await, Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_damaged_page_that_is_read_fails_that_request_and_no_other() {
     let mut server = Server::on_disk(&[("INTERLOCK_START_CHECK_TIME", "0s")]);
     let connection = server.connect().await;

@@ -145,7 +145,7 @@ async fn what_is_deleted_is_gone_now_and_there_before() {
         (format!("?pointInTime={then}"), Some(1)),
         (format!("?transactionId={making}"), Some(1)),
         (format!("?transactionId={deleting}"), None),
-        ("?transactionId=none".to_owned(), None),
+        (format!("?transactionId={}", uuid::Uuid::nil()), None),
         ("?pointInTime=2001-01-01T00:00:00Z".to_owned(), None),
     ] {
         let said = rest.get(&format!("/api/entity/{id}{query}")).await;

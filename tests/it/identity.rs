@@ -195,6 +195,35 @@ async fn invalidated_providers_are_left_out_of_the_list_where_asked() {
 }
 
 #[tokio::test]
+async fn mocked_authentication_is_said_before_anything_else_of_a_request() {
+    let server = Server::with(&[TRUSTED_KEYS]);
+    let provider = format!("{PROVIDERS}/{TENANT}");
+    let (pairs, trusted) = ("/api/oauth/keys/keypair", format!("{TRUSTED}/-+"));
+    for (method, path) in [
+        ("DELETE", "/api/clients/--".to_owned()),
+        ("POST", "/api/clients?withAdminRole=perhaps".to_owned()),
+        ("POST", pairs.to_owned()),
+        ("GET", format!("{pairs}/current")),
+        ("POST", format!("{pairs}/k/reactivate")),
+        ("POST", TRUSTED.to_owned()),
+        ("DELETE", trusted.clone()),
+        ("POST", format!("{trusted}/reactivate")),
+        ("POST", PROVIDERS.to_owned()),
+        ("PATCH", provider),
+        ("DELETE", format!("{PROVIDERS}/first")),
+        ("GET", format!("{PROVIDERS}?activeOnly=perhaps")),
+    ] {
+        for body in ["", "{}", "{"] {
+            let said = server.rest().send(method, &path, body).await;
+            said.refused(501, "NOT_IMPLEMENTED");
+        }
+    }
+    let connection = server.connect().await;
+    let refused = connection.fails("KeyPairIssueRequest", json!({})).await;
+    assert_eq!(refused, "NOT_IMPLEMENTED");
+}
+
+#[tokio::test]
 async fn the_signing_key_may_be_the_base64_of_a_pem() {
     let key = RsaPrivateKey::from_pkcs8_pem(KEY).expect("a key");
     let pkcs8 = key.to_pkcs8_pem(LineEnding::LF).expect("PEM").to_string();

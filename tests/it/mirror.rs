@@ -302,6 +302,34 @@ async fn a_row_that_is_refused_is_repeated_and_keeps_back_no_other() {
 }
 
 #[tokio::test]
+async fn rows_that_stay_refused_delay_no_run_that_comes_later() {
+    let server = Server::start();
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("shown.db");
+    let connection = server.connect().await;
+    connection.ok("BundleApplyRequest", sqlite(&path, "")).await;
+    let database = rusqlite::Connection::open(&path).expect("opens");
+    let refuse = "CREATE TRIGGER no BEFORE INSERT ON mycel_workflows WHEN NEW.saga_name = 'approve' \
+                  BEGIN SELECT RAISE(ABORT, 'not this one'); END";
+    database.execute_batch(refuse).expect("a trigger");
+    for _ in 0..25 {
+        start(&connection, "approve").await;
+    }
+    // The pauses of the refused rows grow meanwhile, to half a minute each.
+    let later = async {
+        for _ in 0..25 {
+            let quick = start(&connection, "quick").await;
+            until(vec!["completed".to_owned()], || {
+                row(&path, "mycel_workflows", "status", &quick)
+            })
+            .await;
+        }
+    };
+    let written = tokio::time::timeout(PATIENCE, later).await;
+    assert!(written.is_ok(), "they wait for the pauses of others");
+}
+
+#[tokio::test]
 async fn a_table_that_is_not_to_be_made_is_waited_for() {
     let server = Server::start();
     let folder = tempfile::tempdir().expect("a folder");

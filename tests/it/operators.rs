@@ -176,6 +176,7 @@ async fn what_is_measured_is_reported_without_naming_anyone() {
         ("cyoda_tx_active", 0.0),
         ("cyoda_tx_conflicts_total", 0.0),
         ("interlock_panics_total", 0.0),
+        ("interlock_log_lines_dropped_total", 0.0),
         ("interlock_storage_damage_total", 0.0),
     ] {
         assert!((grown(line) - by).abs() < 0.1, "{line}: {}", grown(line));

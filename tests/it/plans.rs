@@ -315,6 +315,42 @@ async fn a_breaker_opens_and_closes_again() {
     );
 }
 
+/// 1.7.3: what follows a failed attempt without a delay is part of the same commit.
+#[tokio::test]
+async fn a_breaker_opens_before_the_next_attempt_without_a_delay() {
+    let flow = Flow::new().await;
+    let breaker = |threshold: u32| json!({"failure_threshold": threshold, "cooldown_ms": 600_000});
+    for delay in [0, 5] {
+        let retry = json!({"max_attempts": 5, "backoff": "constant", "initial_delay_ms": delay});
+        let more = json!({"breaker": breaker(2), "retry": retry});
+        let plan = json!({"executors": [executor("a", "fails", more)]});
+        let ended = flow
+            .run(planned(&format!("retries-{delay}"), plan), json!({}))
+            .await;
+        let expected = [
+            "start a",
+            "retry a",
+            "retry a",
+            "breaker_skip a",
+            "exhausted a",
+        ];
+        assert_eq!(steps(&ended), expected, "{delay}");
+        assert_eq!(ended.count("awaiting_action"), 2, "{delay}");
+    }
+    // The second pass of a plan.
+    let more = json!({"breaker": breaker(1)});
+    let mut document = planned(
+        "passes",
+        json!({"executors": [executor("a", "fails", more)]}),
+    );
+    let mut again = document["start"].clone();
+    again["transitions"]["failure"] = "flo.Failed".into();
+    document["steps"] = json!({"again": again});
+    document["start"]["transitions"]["failure"] = "again".into();
+    let ended = flow.run(document, json!({})).await;
+    assert_eq!(steps(&ended), ["start a", "exhausted a", "breaker_skip a"]);
+}
+
 /// 1.7.4: an executor at its limit is passed over, without an effect on its breaker.
 #[tokio::test]
 async fn a_rate_limit_passes_an_executor_over() {

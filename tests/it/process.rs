@@ -12,7 +12,7 @@ use std::{
 use serde_json::{Value, json};
 use tokio_stream::StreamExt as _;
 
-use crate::support::{Rest, Server, between_looks, command, token::KEY};
+use crate::support::{Rest, Server, between_looks, command, token::KEY, wait::until};
 
 fn run(
     folder: &Path,
@@ -330,9 +330,23 @@ fn what_is_not_a_database_is_named_and_left_as_it_is() {
     std::fs::write(&words, "some words").expect("writable");
     let inside = folder.path().join("a-folder");
     std::fs::create_dir(&inside).expect("a folder");
+    let notes = folder.path().join("notes.db");
+    rusqlite::Connection::open(&notes)
+        .expect("opens")
+        .execute_batch("create table notes(text)")
+        .expect("a table of another program");
+    let before = std::fs::read(&notes).expect("readable");
+    let pipe = folder.path().join("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.expect("mkfifo runs").success());
     for (path, expected) in [
         (&words, "not an SQLite database"),
         (&inside, "s a directory"),
+        (
+            &notes,
+            "not a database of Interlock, but of another program",
+        ),
+        (&pipe, "not a regular file"),
     ] {
         let path = path.to_str().expect("text");
         for command in [&[][..], &["migrate"]] {
@@ -345,7 +359,8 @@ fn what_is_not_a_database_is_named_and_left_as_it_is() {
     let names: Vec<_> = names
         .map(|file| file.expect("a file").file_name())
         .collect();
-    assert_eq!(names.len(), 2, "{names:?}");
+    assert_eq!(names.len(), 4, "{names:?}");
+    assert!(std::fs::read(&notes).expect("readable") == before);
 }
 
 #[test]
@@ -678,6 +693,20 @@ fn a_second_signal_stops_at_once() {
         assert_eq!(server.wait().await, Some(2));
         assert!(begun.elapsed() < Duration::from_secs(5));
     });
+}
+
+#[tokio::test]
+async fn a_closed_terminal_stops_the_service_unless_it_was_started_to_outlive_that() {
+    // The tests themselves may have been started by `nohup`, which is inherited.
+    let mut server = Server::under(&["env", "--default-signal=HUP"], &[]);
+    server.signal("-HUP");
+    assert_eq!(server.wait().await, Some(0));
+    until("it says why", async || server.logged().contains("SIGHUP")).await;
+    let mut server = Server::under(&["nohup"], &[]);
+    server.signal("-HUP");
+    assert_eq!(server.stop().await, Some(0));
+    until("it says why", async || server.logged().contains("SIGTERM")).await;
+    assert!(!server.logged().contains("SIGHUP"));
 }
 
 #[test]

@@ -215,7 +215,8 @@ async fn a_walk_over_an_index_sorts_as_sorting_does() {
         let first = format!("$.{}", order[0]["path"].as_str().expect("a path"));
         by_walk += usize::from(explained["servedBy"] == json!([first]));
     }
-    assert!(by_walk > questions / 4, "only {by_walk} walked an index");
+    // Of few entities, a large limit reads all.
+    assert!(by_walk > questions / 6, "only {by_walk} walked an index");
 }
 
 #[tokio::test]
@@ -350,4 +351,86 @@ async fn a_transaction_sorts_what_it_sees() {
         }
     });
     create(&connection, &processed, json!({"n": 1})).await;
+}
+
+/// What processors write is not checked against the model, so a field may have a list in some
+/// entities. They come last, once, as those without a value do.
+#[tokio::test]
+async fn an_entity_whose_value_became_a_list_has_one_place_in_the_order() {
+    let server = Server::with(&[("INTERLOCK_SEARCH_INDEXES", "declared")]);
+    let connection = server.connect().await;
+    let member = Member::join(&server, &[]).await;
+    member.serve(|call, _| async move {
+        let mut data = call.data().clone();
+        let raw = data["raw"].as_str().expect("a text");
+        data["n"] = serde_json::from_str(raw).expect("JSON");
+        Reply::Data(data)
+    });
+    let sample = json!({"i": 1, "raw": "x", "n": 1});
+    let workflow = || processed_by(json!([sync_processor("p", json!({}))]));
+    let sorted = governed_model(&connection, "sorted", sample.clone(), workflow()).await;
+    let walked = governed_model(&connection, "walked", sample, workflow()).await;
+    declare(&connection, &walked, &["$.n"]).await;
+    let long = json!((0..1_500).collect::<Vec<_>>()).to_string();
+    let raws = [
+        "1",
+        "[]",
+        "2",
+        "[4,0]",
+        "null",
+        "3",
+        "[[5]]",
+        "[null]",
+        "{}",
+        long.as_str(),
+        "2",
+        "\"x\"",
+        "5",
+    ];
+    let data = |i: usize, raw: &str| json!({"i": i, "raw": raw});
+    let mut ids = Vec::new();
+    for (i, raw) in raws.into_iter().enumerate() {
+        for model in [&sorted, &walked] {
+            ids.push(create(&connection, model, data(i, raw)).await);
+        }
+    }
+    ready(&connection, &walked).await;
+    let last = json!({"entityId": ids[ids.len() - 1]});
+    let last = connection.ok("EntityGetRequest", last).await;
+    let then = &last["payload"]["meta"]["lastUpdateTime"];
+    // What is a list changes places with what is none.
+    for (at, id) in ids.iter().enumerate().take(8) {
+        let (i, raw) = (at / 2, raws[(at / 2 + 1) % 4]);
+        let update = json!({"dataFormat": "JSON", "payload": {"entityId": id, "data": data(i, raw), "transition": "AGAIN"}});
+        connection.ok("EntityUpdateRequest", update).await;
+    }
+    let conditions = [
+        json!({"type": "group", "operator": "AND", "conditions": []}),
+        json!({"type": "simple", "jsonPath": "$.n", "operatorType": "LESS_THAN", "value": 5}),
+        json!({"type": "simple", "jsonPath": "$.n", "operatorType": "IS_NULL"}),
+    ];
+    for (condition, desc, limit) in conditions
+        .iter()
+        .flat_map(|condition| [(condition, false), (condition, true)])
+        .flat_map(|(condition, desc)| [1, 2, 3, 6, 8, 40].map(|limit| (condition, desc, limit)))
+    {
+        for point in [None, Some(then)] {
+            let of = |model: &Value| {
+                let mut search = json!({"model": model, "condition": condition, "orderBy": [{"path": "n", "desc": desc}], "limit": limit});
+                if let Some(point) = point {
+                    search["pointInTime"] = point.clone();
+                }
+                search
+            };
+            assert_eq!(
+                numbers(&connection, of(&walked)).await,
+                numbers(&connection, of(&sorted)).await,
+                "{}",
+                of(&walked)
+            );
+        }
+    }
+    let first = json!({"model": walked, "condition": conditions[0], "orderBy": [{"path": "n"}], "limit": 2});
+    let explained = connection.ok("EntitySearchExplainRequest", first).await;
+    assert_eq!(explained["servedBy"], json!(["$.n"]), "{explained}");
 }

@@ -59,11 +59,15 @@ type Event struct {
 type Caller interface {
 	// Call sends a request and decodes its one answer.
 	Call(ctx context.Context, eventType string, payload, answer any, options ...CallOption) error
-	// Stream sends a request and returns the events of its answer.
+	// Stream sends a request and returns the events of its answer. Outside of a transaction it is a
+	// call of its own.
 	Stream(ctx context.Context, eventType string, payload any, options ...CallOption) iter.Seq2[Event, error]
 	// Listen does the same on a call of its own, for an answer without an end.
 	Listen(ctx context.Context, eventType string, payload any, options ...CallOption) iter.Seq2[Event, error]
 }
+
+// IsStreamed reports whether a request of a type is answered by several events.
+func IsStreamed(eventType string) bool { return streamed[eventType] }
 
 // CallOption changes how a request is sent.
 type CallOption func(*CallOptions)

@@ -1152,6 +1152,19 @@ func (o Operations) TraceSamplerSet(ctx context.Context, request *TraceSamplerSe
 	return &answer, nil
 }
 
+// streamed are the types of requests that are answered by several events.
+var streamed = map[string]bool{
+	"EntityGetAllRequest":             true,
+	"EntityChangesMetadataGetRequest": true,
+	"EntityStatsGetRequest":           true,
+	"EntityStatsByStateGetRequest":    true,
+	"EntitySearchRequest":             true,
+	"SnapshotGetRequest":              true,
+	"EntityChangesSubscribeRequest":   true,
+	"EntitySearchSubscribeRequest":    true,
+	"RunHistorySubscribeRequest":      true,
+}
+
 // EventType names the type of the event.
 func (*EntityModelImportRequest) EventType() string { return "EntityModelImportRequest" }
 

@@ -181,6 +181,8 @@ func (p *program) do(c *command) (any, error) {
 		}
 		items, err := collect(ctx, session, c.Type, c.Payload)
 		return object{"items": items}, err
+	case "read-each":
+		return p.readEach(c)
 	case "follow":
 		return object{}, p.follow(c)
 	case "unfollow":
@@ -304,6 +306,29 @@ func (p *program) callMany(c *command) (any, error) {
 		}
 	}
 	return object{"answered": answered, "failed": failed}, nil
+}
+
+// readEach reads each entity of a search, in the loop over it.
+func (p *program) readEach(c *command) (any, error) {
+	session, ctx, err := p.session(c.On)
+	if err != nil {
+		return nil, err
+	}
+	var request api.EntitySearchRequest
+	if err := json.Unmarshal(c.Payload, &request); err != nil {
+		return nil, err
+	}
+	read := 0
+	for found, err := range session.Search(ctx, &request) {
+		if err != nil {
+			return nil, err
+		}
+		if _, err := session.Get(ctx, found.ID); err != nil {
+			return nil, err
+		}
+		read++
+	}
+	return object{"read": read}, nil
 }
 
 func (p *program) leave(name string) error {

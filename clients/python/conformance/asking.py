@@ -46,6 +46,18 @@ async def collect(
         return [answer async for answer in answers]
 
 
+async def read_each(operations: Operations, payload: dict[str, Any]) -> int:
+    """Search, and read each entity that is found; how many there are."""
+    model = (payload["model"]["name"], payload["model"]["version"])
+    found = operations.search(model, payload["condition"], limit=payload["limit"])
+    read = 0
+    async with aclosing(found):
+        async for entity in found:
+            await operations.get(entity.id)
+            read += 1
+    return read
+
+
 def failure(error: BaseException) -> dict[str, Any]:
     """Return what the runner is to know of an error."""
     if isinstance(error, InterlockError):

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from typing import Any
 
-from asking import ask, collect, failure
+from asking import ask, collect, failure, read_each
 from feeds import items
 from handlers import Scripts
 
@@ -41,6 +41,7 @@ class Program:
             "call": self._call,
             "calls": self._call_many,
             "collect": self._collect,
+            "read-each": self._read_each,
             "follow": self._follow,
             "unfollow": self._unfollow,
             "open": self._open,
@@ -147,6 +148,10 @@ class Program:
     async def _collect(self, command: Command) -> Any:
         found = await collect(self._operations(command), command["type"], command["payload"])
         return {"items": found}
+
+    async def _read_each(self, command: Command) -> Any:
+        operations = self._operations(command)
+        return {"read": await read_each(operations, command["payload"])}
 
     async def _follow(self, command: Command) -> Any:
         feed = self._feed(command["as"], self._operations(command), command)

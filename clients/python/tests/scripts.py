@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 import grpc
 
@@ -35,17 +35,31 @@ class Side:
         """Send an event as it is."""
         await self._context.write(event)
 
+    async def fail(self, status: grpc.StatusCode, details: str) -> NoReturn:
+        """End the call with a status."""
+        await self._context.abort(status, details)
+
     async def greet(self) -> None:
         """Take the client as a member."""
         assert (await self.read()).type == events.JOIN
         await self.write(events.GREETING, {"memberId": "m-1", "success": True})
 
 
+async def nothing(*_given: Any) -> None:
+    """Send nothing."""
+
+
 @asynccontextmanager
 async def scripted(
-    script: Callable[[Side], Awaitable[None]], *, version: str | None = None
+    script: Callable[[Side], Awaitable[None]] = nothing,
+    *,
+    answers: Callable[[CloudEvent, Side], Awaitable[None]] = nothing,
+    version: str | None = None,
 ) -> AsyncIterator[str]:
-    """Run a server of a version that follows a script on every stream; where it listens."""
+    """Run a server of a version that follows a script on every stream; where it listens.
+
+    `answers` sends what a request on a separate call is answered with.
+    """
     metadata = () if version is None else (("interlock-version", version),)
 
     async def follow(
@@ -61,18 +75,19 @@ async def scripted(
         response_serializer=CloudEvent.SerializeToString,
     )
 
-    async def feed(
-        _request: CloudEvent,
+    async def answer(
+        request: CloudEvent,
         context: grpc.aio.ServicerContext[CloudEvent, CloudEvent],
     ) -> None:
         await context.send_initial_metadata(metadata)
+        await answers(request, Side(context))
 
-    listened = grpc.unary_stream_rpc_method_handler(
-        feed,
+    separate = grpc.unary_stream_rpc_method_handler(
+        answer,
         request_deserializer=CloudEvent.FromString,
         response_serializer=CloudEvent.SerializeToString,
     )
-    methods = {"startStreaming": method, "entitySearchCollection": listened}
+    methods = {"startStreaming": method, "entitySearchCollection": separate}
     running = grpc.aio.server()
     running.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, methods),))
     port = running.add_insecure_port("127.0.0.1:0")

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import json
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from interlock import ClientCredentials, ConnectionLost, InvalidOptions, Unauthorized
+
+CLIENTS = Path(__file__).parents[2]
+LIFETIMES = json.loads((CLIENTS / "token-lifetimes.json").read_text())["lifetimes"]
 
 
 @asynccontextmanager
@@ -40,8 +49,6 @@ def http(status: str, body: str, *, missing: int = 0) -> bytes:
         http("200 OK", "[]"),
         http("200 OK", "{}"),
         http("200 OK", '{"access_token": "a\\nb", "expires_in": 300}'),
-        http("200 OK", '{"access_token": "a", "expires_in": "soon"}'),
-        http("200 OK", '{"access_token": "a", "expires_in": NaN}'),
         http("200 OK", "[" * 100_000),
         http("400 Bad Request", "<html>no</html>"),
         http("401 Unauthorized", '{"error": "inval', missing=100),
@@ -84,6 +91,62 @@ async def test_other_metadata_goes_with_the_token() -> None:
         assert await access() == {"x-region": "eu", "authorization": "Bearer a"}
 
 
-async def test_a_token_that_does_not_say_how_long_it_lives_is_used_all_the_same() -> None:
-    async with endpoint(http("200 OK", '{"access_token": "a"}')) as url:
-        assert await ClientCredentials(url, "shop", "secret")() == {"authorization": "Bearer a"}
+@pytest.mark.parametrize("one", LIFETIMES, ids=lambda one: str(one["expiresIn"]))
+async def test_a_token_is_used_whatever_the_endpoint_says_about_its_life(
+    one: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = "" if one["expiresIn"] is None else f', "expires_in": {one["expiresIn"]}'
+    async with endpoint(http("200 OK", f'{{"access_token": "a"{said}}}')) as url:
+        access = ClientCredentials(url, "shop", "secret")
+        now = 1000.0
+        clock = SimpleNamespace(monotonic=lambda: now)
+        monkeypatch.setattr("interlock.credentials.time", clock)
+        assert await access() == {"authorization": "Bearer a"}
+    # The endpoint has gone, so whether the token is still used shows.
+    life = one["seconds"]
+    now += max(life - 31, 0)
+    if life:
+        assert await access() == {"authorization": "Bearer a"}
+    now += 2
+    with pytest.raises(ConnectionLost):
+        await access()
+
+
+async def test_an_endpoint_that_hangs_does_not_delay_the_end_of_a_program() -> None:
+    program = """
+import asyncio, sys
+from interlock import ClientCredentials
+
+async def main() -> None:
+    asking = asyncio.ensure_future(ClientCredentials(sys.argv[1], "shop", "secret")())
+    await asyncio.to_thread(sys.stdin.readline)
+    asking.cancel()
+
+asyncio.run(main())
+"""
+    asked = asyncio.Event()
+
+    async def hang(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.set()
+        with contextlib.suppress(ConnectionError):
+            while not writer.is_closing():
+                # Time limits are for the next bytes only, so this answer never ends.
+                writer.write(b"H")
+                await writer.drain()
+                await asyncio.sleep(1)
+
+    running = await asyncio.start_server(hang, "127.0.0.1")
+    async with running:
+        url = f"http://127.0.0.1:{running.sockets[0].getsockname()[1]}/token"
+        ended = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-c", program, url), stdin=asyncio.subprocess.PIPE
+        )
+        try:
+            async with asyncio.timeout(30):
+                await asked.wait()
+                await ended.communicate(b"\n")
+        finally:
+            if ended.returncode is None:
+                ended.kill()
+                await ended.wait()
+    assert ended.returncode == 0

@@ -12,6 +12,7 @@ from servers import BINARY
 
 import interlock
 from interlock import (
+    BadRequest,
     Client,
     Count,
     EntityModified,
@@ -412,7 +413,7 @@ async def test_any_event_type_can_be_asked_for_by_name(client: Client) -> None:
     assert counts == [0]
     with pytest.raises(TypeError, match="streamed"):
         await client.call("EntityStatsGetRequest", model)
-    with pytest.raises(TypeError, match="single"):
+    with pytest.raises(BadRequest, match="not accepted by this method"):
         await anext(client.stream("EntityModelGetAllRequest", {}))
 
 

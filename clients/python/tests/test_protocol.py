@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 import pytest
+from grpc import StatusCode
 from scripts import Side, scripted
 
 import interlock.connection
@@ -18,6 +19,7 @@ from interlock import (
     Member,
     Rejected,
     ServerError,
+    StorageUnavailable,
     Worker,
     events,
 )
@@ -324,25 +326,49 @@ async def test_more_calls_than_run_and_wait_are_refused_as_retryable(
 
 async def test_an_answer_that_lacks_a_part_is_not_taken_for_whole() -> None:
     async def script(server: Side) -> None:
+        await server.greet()
+        await server.write("EntityProcessorCalculationRequest", CALL)
         asked = await server.read()
         await server.write("EntityStatsResponse", COUNT, requestid=asked.id, sequence="1")
         await server.write("EventStreamEnd", {"count": 2, "success": True}, requestid=asked.id)
         await server.read()
+        await server.read()
 
-    async with scripted(script) as target, Client(target) as client:
-        with pytest.raises(ServerError, match="2 answers were sent, but 1 arrived"):
-            await client.count()
+    counted = Once()
+    async with scripted(script) as target:
+        member = Member(target)
+
+        @member.processor("price")
+        async def price(_entity: Entity, context: Context) -> None:
+            with pytest.raises(ServerError) as caught:
+                await context.client.count()
+            counted.tell(caught.value.message)
+
+        async with member:
+            assert await counted.reported() == "2 answers were sent, but 1 arrived"
 
 
 async def test_an_answer_that_is_cut_off_is_lost() -> None:
-    async def script(server: Side) -> None:
-        asked = await server.read()
-        await server.write("EntityStatsResponse", COUNT, requestid=asked.id, sequence="1")
+    async def answers(_request: CloudEvent, server: Side) -> None:
+        await server.write("EntityStatsResponse", COUNT)
+        await server.fail(StatusCode.UNAVAILABLE, "the connection was reset")
 
-    async with scripted(script) as target, Client(target) as client:
+    async with scripted(answers=answers) as target, Client(target) as client:
         with pytest.raises(ConnectionLost) as caught:
             await client.count()
     assert not caught.value.retryable
+
+
+async def test_a_failure_in_the_middle_of_an_answer_is_that_of_the_server() -> None:
+    async def answers(_request: CloudEvent, server: Side) -> None:
+        await server.write("EntityStatsResponse", COUNT)
+        await server.fail(StatusCode.UNAVAILABLE, "STORAGE_UNAVAILABLE: the disk is full: 0 left")
+
+    async with scripted(answers=answers) as target, Client(target) as client:
+        with pytest.raises(StorageUnavailable) as caught:
+            await client.count()
+    assert caught.value.message == "the disk is full: 0 left"
+    assert caught.value.retryable
 
 
 async def answered(member: Member, *calls: dict[str, Any]) -> list[CloudEvent]:

@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 from definitions import ALL, PARCEL
+from grpc import StatusCode
 from scripts import Side, scripted
 
 import interlock.operations.searching
 from interlock import Client, ConnectionLost, events
+from interlock.api.cloudevents_pb2 import CloudEvent
 
 THEN = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -29,30 +31,28 @@ def entity(identifier: str) -> dict[str, Any]:
 
 
 class Lossy:
-    """A server that ends its streams after so many entities, each time; None for all."""
+    """A server that loses its calls after so many entities, each time; None for all."""
 
     def __init__(self, ends: Sequence[int | None]) -> None:
         self._ends = iter(ends)
         self.asked: list[dict[str, Any]] = []
 
-    async def script(self, server: Side) -> None:
-        request = await server.read()
+    async def answers(self, request: CloudEvent, server: Side) -> None:
         self.asked.append(events.payload(request) | {"id": None})
         end = next(self._ends)
-        for place, one in enumerate(("a", "b", "c")[:end]):
-            await server.write(
-                "EntityResponse", entity(one), requestid=request.id, sequence=str(place)
-            )
-        if end is None:
-            await server.write(
-                "EventStreamEnd", {"success": True, "count": 3}, requestid=request.id
-            )
-            await server.read()
+        for one in ("a", "b", "c")[:end]:
+            await server.write("EntityResponse", entity(one))
+        if end is not None:
+            await server.fail(StatusCode.UNAVAILABLE, "the connection was reset")
 
 
 async def found(ends: Sequence[int | None], then: datetime | None) -> tuple[list[str], Lossy]:
     lossy = Lossy(ends)
-    async with scripted(lossy.script) as target, Client(target) as client, asyncio.timeout(20):
+    async with (
+        scripted(answers=lossy.answers) as target,
+        Client(target) as client,
+        asyncio.timeout(20),
+    ):
         search = client.search(PARCEL, ALL, point_in_time=then)
         return [one.id async for one in search], lossy
 
@@ -76,7 +76,12 @@ async def test_a_search_that_yields_nothing_is_given_up(monkeypatch: pytest.Monk
 
 
 async def test_log_records_have_fields(caplog: pytest.LogCaptureFixture) -> None:
+    async def script(server: Side) -> None:
+        await server.read()
+
     with caplog.at_level(logging.WARNING, logger="interlock"):
-        await found((0, None), THEN)
+        async with scripted(script) as target, Client(target) as client:
+            with pytest.raises(ConnectionLost):
+                await client.account()
     (ended,) = (record for record in caplog.records if "the stream to" in record.message)
     assert ended.message.startswith(f"the stream to {vars(ended)['target']} has ended")

@@ -5,13 +5,16 @@ from typing import Any
 import pytest
 from definitions import ALL, PARCEL, TAG, make_model, processed_on_creation, processor
 from gates import Gate
+from scripts import Side, scripted
 from servers import server
 
+import interlock.ahead
 import interlock.stream
 from interlock import (
     AnswerNotRead,
     BadRequest,
     Client,
+    ClientClosed,
     ConnectionLost,
     Context,
     Entity,
@@ -19,10 +22,13 @@ from interlock import (
     Forbidden,
     Member,
     MessageTooLarge,
+    Operations,
     WorkflowFailed,
 )
+from interlock.api.cloudevents_pb2 import CloudEvent
 
 PRICED = processed_on_creation(processor("price"))
+LABEL = ("label", 1)
 
 
 async def test_two_hundred_requests_on_a_stream_that_also_serves_calls_are_distinguished(
@@ -131,36 +137,103 @@ async def test_a_request_that_is_too_large_does_not_end_the_stream(
     async with Client(target, metadata=tenant, message_bytes_max=10_000) as client:
         with pytest.raises(MessageTooLarge, match="10000 are allowed"):
             await client.import_model(PARCEL, {"sku": "x" * 10_000})
+        with pytest.raises(MessageTooLarge, match="10000 are allowed"):
+            await anext(client.search(PARCEL, ALL | {"conditions": [ALL] * 200}))
         assert await client.list_models() == []
 
 
-async def make_a_megabyte(client: Client) -> None:
+async def make_a_megabyte(client: Operations) -> None:
     await make_model(client)
     await client.create_many([(PARCEL, {"sku": "x" * 10_000})] * 100)
 
 
-async def test_an_answer_that_is_read_slowly_comes_whole(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(interlock.stream, "UNREAD_BYTES_MAX", 50_000)
-    await make_a_megabyte(client)
-    page = client.list_entities(PARCEL, page_size=100)
-    assert len([entity async for entity in page]) == 100
-
-
-async def test_an_answer_that_nobody_reads_is_given_up_for_the_others(
+async def test_a_loop_over_a_search_may_send_requests_however_much_is_unread(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(interlock.stream, "UNREAD_BYTES_MAX", 50_000)
     monkeypatch.setattr(interlock.stream, "STALL_SECONDS", 0.1)
     await make_a_megabyte(client)
-    unread = client.list_entities(PARCEL, page_size=100)
-    await anext(unread)
-    # Its answer is behind a hundred others that nobody takes.
-    await client.list_models()
-    with pytest.raises(AnswerNotRead):
+    read = [(await client.get(found.id)).id async for found in client.search(PARCEL, ALL)]
+    assert len(read) == 100
+    assert read == sorted(read)
+
+
+async def test_a_search_is_read_ahead_of_a_slow_loop_as_far_as_there_is_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sent = 0
+    settled = asyncio.Condition()
+
+    async def answers(_request: CloudEvent, server: Side) -> None:
+        nonlocal sent
+        for number in range(20):
+            await server.write("EntityStatsResponse", {"count": number, "text": "x" * 1_000_000})
+            async with settled:
+                sent += 1
+                settled.notify_all()
+
+    async with scripted(answers=answers) as target, Client(target) as client:
+        counts = client.stream("EntityStatsGetRequest", {})
+        assert (await anext(counts))["count"] == 0
+        async with settled, asyncio.timeout(20):
+            # Far more than flow control alone lets a server send.
+            await settled.wait_for(lambda: sent == 20)
+        monkeypatch.setattr(interlock.ahead, "UNREAD_BYTES_MAX", 0)
+        # With no room left an answer in the loop over another one still comes.
+        inner = [item["count"] async for item in client.stream("EntityStatsGetRequest", {})]
+        assert inner == list(range(20))
+        assert [item["count"] async for item in counts] == list(range(1, 20))
+
+
+async def test_closing_a_client_ends_its_searches(
+    target: str, tenant: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(interlock.ahead, "UNREAD_BYTES_MAX", 50_000)
+    async with Client(target, metadata=tenant) as client:
+        await make_a_megabyte(client)
+        unread = client.search(PARCEL, ALL)
         await anext(unread)
-    assert [one.count for one in await client.count(PARCEL)] == [100]
+    with pytest.raises(ClientClosed):
+        _ = [entity async for entity in unread]
+
+
+async def test_an_answer_that_is_read_slowly_in_a_transaction_comes_whole(
+    member: Member, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(interlock.stream, "UNREAD_BYTES_MAX", 50_000)
+    read: list[str] = []
+
+    @member.processor("price")
+    async def price(_entity: Entity, context: Context) -> None:
+        page = context.client.list_entities(PARCEL, page_size=100)
+        read.extend([entity.id async for entity in page])
+
+    async with member:
+        await make_a_megabyte(member.client)
+        await make_model(member.client, LABEL, {"text": "x"}, flow=PRICED)
+        await member.client.create(LABEL, {"text": "x"})
+    assert len(read) == 100
+
+
+async def test_an_answer_that_nobody_reads_in_a_transaction_is_given_up_for_the_others(
+    member: Member, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(interlock.stream, "UNREAD_BYTES_MAX", 50_000)
+    monkeypatch.setattr(interlock.stream, "STALL_SECONDS", 0.1)
+
+    @member.processor("price")
+    async def price(_entity: Entity, context: Context) -> None:
+        unread = context.client.list_entities(PARCEL, page_size=100)
+        first = await anext(unread)
+        # Its answer is behind a hundred others that nobody takes.
+        await context.client.get(first.id)
+        with pytest.raises(AnswerNotRead):
+            await anext(unread)
+
+    async with member:
+        await make_a_megabyte(member.client)
+        await make_model(member.client, LABEL, {"text": "x"}, flow=PRICED)
+        await member.client.create(LABEL, {"text": "x"})
 
 
 async def test_a_client_goes_on_when_the_server_comes_back(tmp_path: Any) -> None:

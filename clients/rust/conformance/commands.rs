@@ -168,6 +168,7 @@ async fn perform(program: &Arc<Program>, command: Command) -> Result<Json, Faile
                 .await?;
             Ok(Json::encode(&BTreeMap::from([("items", items)]))?)
         }
+        "read-each" => read_each(program, &command).await,
         "follow" => {
             feeds::follow(program, &command)?;
             nothing()
@@ -197,6 +198,18 @@ async fn perform(program: &Arc<Program>, command: Command) -> Result<Json, Faile
         }
         unknown => Err(format!("unknown command {unknown}").into()),
     }
+}
+
+/// Reads each entity of a search, in the loop over it.
+async fn read_each(program: &Arc<Program>, command: &Command) -> Result<Json, Failed> {
+    let (client, _) = program.client(&command.on)?;
+    let mut found = client.entities().search(command.payload.decode()?);
+    let mut read = 0;
+    while let Some(entity) = found.next().await {
+        client.entities().get(&entity?.id).await?;
+        read += 1;
+    }
+    Ok(json!({"read": read}).into())
 }
 
 fn member(program: &Arc<Program>, command: Command) -> Result<Member, Failed> {

@@ -2,6 +2,7 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
+use futures_util::future::Either;
 use serde::Serialize;
 
 use crate::{
@@ -9,7 +10,7 @@ use crate::{
     Runs,
     connection::Connection,
     envelope::{TRACE_PARENT, TRACE_STATE},
-    generated::cloudevents::CloudEvent,
+    generated::{cloudevents::CloudEvent, operations::STREAMED},
     stream::{self, Lane, Stream},
     trace::{self, Trace},
 };
@@ -125,13 +126,28 @@ impl Client {
     }
 
     /// Sends a request of any type with a streamed answer, and reads its events.
+    ///
+    /// A client reads each streamed answer on a call of its own: requests that are made meanwhile do
+    /// not wait for it. The client of a call, in a transaction, reads it on the stream: once 64 MiB
+    /// of answers are unread there, it has to be read within 10 s.
     pub fn stream<A: Answer>(
         &self,
         event_type: &str,
         payload: &(impl Serialize + ?Sized),
     ) -> Answers<A> {
         let (client, event) = (self.clone(), self.event(event_type, payload));
-        Answers::opened(async move { client.ask(event?).await })
+        Answers::opened(async move {
+            let event = event?;
+            match &client.route {
+                // Types that have one event as the answer are not accepted there.
+                Route::Connection(connection) if STREAMED.contains(&&*event.r#type) => {
+                    connection.answer(event).await.map(Either::Left)
+                }
+                Route::Connection(_) | Route::Stream(..) => {
+                    client.ask(event).await.map(Either::Right)
+                }
+            }
+        })
     }
 
     /// The same on a call of its own, for an answer that has no end.

@@ -21,6 +21,7 @@ use tonic::{
 
 use crate::{
     Code, Error, Result, TokenSource,
+    ahead::{Ahead, ReadAhead},
     generated::{
         cloudevents::CloudEvent, service::cloud_events_service_client::CloudEventsServiceClient,
     },
@@ -57,6 +58,8 @@ pub(crate) struct Connection {
     failed: Mutex<Option<Error>>,
     /// Held by the one that opens a stream.
     opening: tokio::sync::Mutex<Opening>,
+    /// Answers that have calls of their own, and an end.
+    answers: Ahead,
 }
 
 #[derive(Default)]
@@ -92,6 +95,7 @@ impl Connection {
             current: Mutex::default(),
             failed: Mutex::default(),
             opening: tokio::sync::Mutex::default(),
+            answers: Ahead::default(),
         })
     }
 
@@ -136,11 +140,15 @@ impl Connection {
     /// Waits for outstanding answers, for so long at most, then disconnects. To shut down once
     /// more does nothing.
     pub(crate) async fn shut_down(&self, patience: Duration) {
-        if let Some(open) = self.current()
-            && !self.closed.is_cancelled()
-        {
+        if !self.closed.is_cancelled() {
+            let answered = async {
+                if let Some(open) = self.current() {
+                    open.close_after_answers().await;
+                }
+                self.answers.ended().await;
+            };
             // What is not answered in time is given up.
-            let _ = timeout(patience, open.close_after_answers()).await;
+            let _ = timeout(patience, answered).await;
         }
         self.closed.cancel();
     }
@@ -330,9 +338,18 @@ impl Connection {
         Ok(made)
     }
 
+    /// Sends a request with a streamed answer on a call of its own. Closing the connection waits for
+    /// its end.
+    pub(crate) async fn answer(&self, request: CloudEvent) -> Result<ReadAhead> {
+        let mut listening = self.listen(request).await?;
+        listening.meaning = Error::of_answer;
+        Ok(self.answers.read(listening))
+    }
+
     /// Sends a request with an endless answer on a call of its own, so that reading it slowly
     /// delays nothing else: the server waits.
     pub(crate) async fn listen(&self, request: CloudEvent) -> Result<Listening> {
+        request.check_size(self.options.message_bytes_max)?;
         let until = Instant::now() + self.options.connect_timeout;
         let mut delay = DELAY_FIRST;
         let mut known = None;
@@ -366,6 +383,7 @@ impl Connection {
             closed: Box::pin(self.closed.clone().cancelled_owned()),
             token: self.options.tokens.clone().zip(token),
             replacing: None,
+            meaning: Error::of_status,
         })
     }
 }
@@ -402,7 +420,7 @@ fn metadata_of<T>(
     Ok(())
 }
 
-/// The events of an endless answer.
+/// The events of an answer that has a call of its own.
 pub(crate) struct Listening {
     inbound: Streaming<CloudEvent>,
     closed: BoxFuture<'static, ()>,
@@ -410,6 +428,8 @@ pub(crate) struct Listening {
     token: Option<(Arc<dyn TokenSource>, String)>,
     /// Once the server has revoked the token: what that means.
     replacing: Option<BoxFuture<'static, Error>>,
+    /// What it means that the call has ended.
+    meaning: fn(&tonic::Status) -> Error,
 }
 
 /// The token of a call was revoked after the server had accepted it. The same request would have the
@@ -437,7 +457,7 @@ impl FuturesStream for Listening {
             }
             let next = ready!(Pin::new(&mut self.inbound).poll_next(context));
             let ended = match next {
-                Some(Err(status)) => Error::of_status(&status),
+                Some(Err(status)) => (self.meaning)(&status),
                 Some(Ok(event)) => return Poll::Ready(Some(Ok(event))),
                 None => return Poll::Ready(None),
             };

@@ -53,7 +53,7 @@ pub struct ClientCredentials {
     url: String,
     client_id: String,
     client_secret: String,
-    authority: Option<Vec<u8>>,
+    tls: http::Tls,
     held: Mutex<Option<Held>>,
 }
 
@@ -73,7 +73,7 @@ impl ClientCredentials {
             url: url.into(),
             client_id: client_id.into(),
             client_secret: client_secret.into(),
-            authority: None,
+            tls: http::Tls::default(),
             held: Mutex::new(None),
         }
     }
@@ -81,7 +81,19 @@ impl ClientCredentials {
     /// Trusts this authority, a certificate in PEM, besides those that the system trusts.
     #[must_use]
     pub fn certificate_authority(mut self, pem: impl Into<Vec<u8>>) -> Self {
-        self.authority = Some(pem.into());
+        self.tls.authority = Some(pem.into());
+        self
+    }
+
+    /// Authenticates the connection with a certificate and its key, both in PEM, if the server asks
+    /// for one.
+    #[must_use]
+    pub fn client_certificate(
+        mut self,
+        certificate: impl Into<Vec<u8>>,
+        key: impl Into<Vec<u8>>,
+    ) -> Self {
+        self.tls.identity = Some((certificate.into(), key.into()));
         self
     }
 
@@ -90,7 +102,7 @@ impl ClientCredentials {
             &self.url,
             "grant_type=client_credentials",
             (&self.client_id, &self.client_secret),
-            self.authority.as_deref(),
+            &self.tls,
         )
         .await?;
         if status != StatusCode::OK {
@@ -104,7 +116,7 @@ impl ClientCredentials {
             ))
         })?;
         // A tenth of its life is left for the way to the server, and for differences of clocks.
-        let lifetime = Duration::from_secs(granted.expires_in);
+        let lifetime = granted.expires_in.map_or(TOKEN_LIFE, Lifetime::duration);
         Ok(Held {
             token: granted.access_token,
             expires: Instant::now() + lifetime.mul_f64(0.9),
@@ -173,11 +185,39 @@ impl Problem {
     }
 }
 
+/// How long a token is used whose endpoint does not say how long it may be.
+const TOKEN_LIFE: Duration = Duration::from_secs(300);
+
+/// How long one is used at most before another one is obtained.
+const TOKEN_LIFE_MAX: f64 = 86_400.0;
+
 #[derive(Deserialize)]
 struct Granted {
     access_token: String,
-    #[serde(default)]
-    expires_in: u64,
+    expires_in: Option<Lifetime>,
+}
+
+/// The lifetime of a token in seconds: a number, which some endpoints write as a text.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Lifetime {
+    Number(f64),
+    Text(String),
+    Other(serde::de::IgnoredAny),
+}
+
+impl Lifetime {
+    fn duration(self) -> Duration {
+        let seconds = match self {
+            Self::Number(seconds) => Some(seconds),
+            Self::Text(text) => text.parse().ok(),
+            Self::Other(_) => None,
+        };
+        let seconds = seconds.filter(|seconds| *seconds >= 0.0);
+        seconds.map_or(TOKEN_LIFE, |seconds| {
+            Duration::from_secs_f64(seconds.min(TOKEN_LIFE_MAX))
+        })
+    }
 }
 
 impl TokenSource for ClientCredentials {

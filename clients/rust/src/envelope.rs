@@ -1,5 +1,6 @@
 //! The envelopes of requests and answers.
 
+use prost::Message as _;
 use uuid::Uuid;
 
 use crate::{
@@ -89,6 +90,19 @@ impl CloudEvent {
             Some(Data::TextData(text)) => Json::parse(text),
             _ => Json::parse(self.text()?),
         }
+    }
+
+    /// Refuses an event for which the server would end the whole stream or call.
+    pub(crate) fn check_size(&self, bytes_max: usize) -> Result<()> {
+        let bytes = self.encoded_len();
+        if bytes <= bytes_max {
+            return Ok(());
+        }
+        let message = format!(
+            "the {} has {bytes} bytes; {bytes_max} are allowed",
+            self.r#type
+        );
+        Err(Error::new(Code::MessageTooLarge, message))
     }
 
     pub(crate) fn size(&self) -> usize {

@@ -255,6 +255,23 @@ impl Error {
         Self::new(code, status.message())
     }
 
+    /// What it means that a streamed answer has failed on the way. Then the status has the failure as
+    /// its text; its code is the first word, as in any failure.
+    pub(crate) fn of_answer(status: &Status) -> Self {
+        let (first, rest) = status.message().split_once(':').unwrap_or_default();
+        let code = Code::from(first);
+        if code.status().is_none() {
+            return Self::of_status(status);
+        }
+        let is_retryable = code.is_retryable();
+        let failure = Self::new(code, rest.trim());
+        if is_retryable {
+            failure.retryable()
+        } else {
+            failure
+        }
+    }
+
     /// The failure that an answer reports, if it reports one.
     pub(crate) fn in_answer(answer: &str) -> Result<()> {
         let read: Outcome = serde_json::from_str(answer)
@@ -326,6 +343,24 @@ mod tests {
         let path = format!("{}/../{name}", env!("CARGO_MANIFEST_DIR"));
         let text = std::fs::read_to_string(path).expect("readable");
         serde_json::from_str(&text).expect("JSON")
+    }
+
+    #[test]
+    fn an_answer_that_fails_on_the_way_keeps_its_code() {
+        for (text, code, is_retryable) in [
+            (
+                "SEARCH_TIMEOUT: it took too long",
+                "SEARCH_TIMEOUT",
+                Code::from("SEARCH_TIMEOUT").is_retryable(),
+            ),
+            ("STORAGE_UNAVAILABLE: retry", "STORAGE_UNAVAILABLE", true),
+            ("connection error: reset", "CONNECTION_LOST", false),
+            ("", "CONNECTION_LOST", false),
+        ] {
+            let failure = Error::of_answer(&Status::unavailable(text));
+            assert_eq!(failure.code().as_str(), code, "{text}");
+            assert_eq!(failure.is_retryable(), is_retryable, "{text}");
+        }
     }
 
     #[test]

@@ -60,7 +60,7 @@ pub(crate) struct Stream {
     pub(crate) lane: Lane,
     /// The id of the member that has joined on it.
     pub(crate) member: OnceLock<String>,
-    message_bytes_max: usize,
+    pub(crate) message_bytes_max: usize,
     /// Asks for the end of the stream.
     cancel: CancellationToken,
     /// Is cancelled when the stream has ended; calls of the server on it end with it.
@@ -213,10 +213,10 @@ impl Stream {
         lane: Lane,
         mut request: CloudEvent,
     ) -> Result<Answer> {
-        self.check_size(&request)?;
         if let Some(token) = &lane.transaction {
             request.set_attribute(TRANSACTION, token);
         }
+        request.check_size(self.message_bytes_max)?;
         let place = tokio::select! {
             biased;
             place = lane.places.acquire_owned() => place.map_err(|_| Error::closed())?,
@@ -249,20 +249,6 @@ impl Stream {
     pub(crate) fn lost(&self) -> Error {
         self.failure()
             .unwrap_or_else(|| Error::lost("the stream has ended"))
-    }
-
-    /// Refuses an event for which the server would end the whole stream.
-    pub(crate) fn check_size(&self, event: &CloudEvent) -> Result<()> {
-        // The envelope is small beside the data; a kilobyte is more than it needs.
-        let size = event.size() + 1024;
-        if size <= self.message_bytes_max {
-            return Ok(());
-        }
-        let message = format!(
-            "the {} has about {size} bytes; {} are allowed",
-            event.r#type, self.message_bytes_max
-        );
-        Err(Error::new(Code::MessageTooLarge, message))
     }
 
     /// Adds an event to the answer to which it belongs.

@@ -1,11 +1,25 @@
 /** Requests in the form of the wire, sent with the operations of the client. */
-import { type Api, InterlockError, type JsonInput, type JsonObject } from "interlock-client";
+import {
+  type Api,
+  type Condition,
+  InterlockError,
+  type JsonInput,
+  type JsonNumber,
+  type JsonObject,
+} from "interlock-client";
 
 /** A request, as the runner gives it; its numbers keep their digits. */
 export interface Request {
   type: string;
   payload: JsonObject;
   key?: string;
+}
+
+/** The payload of a search. */
+interface Search {
+  model: { name: string; version: JsonNumber };
+  condition: Condition;
+  limit: JsonNumber;
 }
 
 /** Sends a request with a single answer, by the typed operation where there is one in the scenarios. */
@@ -37,6 +51,18 @@ export async function collect(api: Api, { type, payload }: Request): Promise<unk
   const items: unknown[] = [];
   for await (const item of api.operations.stream(type, payload)) items.push(item);
   return items;
+}
+
+/** Searches, and reads each entity that is found; how many there are. */
+export async function readEach(api: Api, { payload }: Request): Promise<number> {
+  const { model, condition, limit } = payload as unknown as Search;
+  const spec = { name: model.name, version: model.version.toNumber() };
+  let read = 0;
+  for await (const { id } of api.entity.search(spec, condition, { limit: limit.toNumber() })) {
+    await api.entity.get(id);
+    read += 1;
+  }
+  return read;
 }
 
 /** What the runner is to know of an error. */

@@ -11,7 +11,7 @@ import {
   type JsonNumber,
   Member,
 } from "interlock-client";
-import { ask, collect, failure, type Request } from "./asking.js";
+import { ask, collect, failure, type Request, readEach } from "./asking.js";
 import { items } from "./feeds.js";
 import { type HandlerDescription, type Host, register } from "./handlers.js";
 
@@ -53,6 +53,7 @@ export class Program implements Host {
     call: (command) => this.call(command),
     calls: (command) => this.callMany(command),
     collect: async (command) => ({ items: await collect(this.api(command), command) }),
+    "read-each": async (command) => ({ read: await readEach(this.api(command), command) }),
     follow: async (command) => this.follow(command),
     unfollow: async (command) => this.unfollow(command),
     open: async (command) => this.gateOf(command.gate).open(),

@@ -4,7 +4,16 @@ import { Api } from "./api.js";
 import { bounded, boundedWarnings, FAILURE_BYTES_MAX, WARNING_BYTES_MAX } from "./bounds.js";
 import { attributesOf } from "./connection.js";
 import { Entity } from "./entities.js";
-import { ATTRIBUTE, attribute, type CloudEvent, envelop, payloadOf, textOf } from "./envelope.js";
+import {
+  ATTRIBUTE,
+  answerOf,
+  attribute,
+  type CloudEvent,
+  envelop,
+  payloadOf,
+  TYPE,
+  textOf,
+} from "./envelope.js";
 import { errorOf, InterlockError } from "./errors.js";
 import type { EntityMeta } from "./generated/payloads.js";
 import type { GiveUp } from "./give-up.js";
@@ -276,6 +285,23 @@ export class TransactionAsker implements Asker {
   async ask(type: string, payload: object, options: RequestOptions = {}): Promise<Answer> {
     const event = envelop(type, payload, attributesOf(options, this.lane?.token));
     return await this.stream.ask(event, this.lane, options.signal);
+  }
+
+  /** Only the stream has the order of the transaction. */
+  async *askStreamed(
+    type: string,
+    payload: object,
+    options?: RequestOptions,
+  ): AsyncGenerator<CloudEvent, void, undefined> {
+    const answer = await this.ask(type, payload, options);
+    try {
+      for (let event = await answer.next(); event !== undefined; event = await answer.next()) {
+        if (event.type === TYPE.streamEnd) answerOf(event);
+        else yield event;
+      }
+    } finally {
+      answer.leave();
+    }
   }
 
   // biome-ignore lint/correctness/useYield: an endless answer cannot be part of a transaction.

@@ -34,7 +34,10 @@ export class Client extends Api implements AsyncDisposable {
     await this.connection.connect(options.signal);
   }
 
-  /** Waits for outstanding answers, for 10 s at most, then disconnects. */
+  /**
+   * Waits for outstanding answers, for 10 s at most, then disconnects. Feeds and streamed answers
+   * that are still read end with `ClientClosedError`.
+   */
   async close(): Promise<void> {
     await this.connection.close();
   }

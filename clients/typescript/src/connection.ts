@@ -1,5 +1,5 @@
 /** The connection to a server: at most one open stream, and another one when that is lost. */
-import { once } from "node:events";
+import { once, setMaxListeners } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
 import {
   type ChannelOptions,
@@ -10,6 +10,7 @@ import {
   type ServiceError,
   status,
 } from "@grpc/grpc-js";
+import { Ahead } from "./ahead.js";
 import type { Answer } from "./answer.js";
 import {
   channelCredentials,
@@ -21,7 +22,7 @@ import { ATTRIBUTE, type CloudEvent, deserialize, envelop, serialize } from "./e
 import { ClientClosedError, ConnectionLostError, errorOf, InterlockError } from "./errors.js";
 import { type Logger, stderrLogger } from "./logger.js";
 import type { Asker, RequestOptions } from "./requester.js";
-import { failureOf, lost, Stream } from "./stream.js";
+import { checkSize, failureOf, failureOfAnswer, lost, Stream } from "./stream.js";
 import { currentTrace } from "./tracing.js";
 import { isUnderstood, understood, VERSION } from "./version.js";
 
@@ -49,6 +50,17 @@ export interface StreamHooks {
   greet: (stream: Stream) => Promise<void>;
   /** Called with every event that answers no request. */
   receive: (stream: Stream, event: CloudEvent) => void;
+}
+
+/** Says what it means that a call has ended. */
+type Meaning = (error: ServiceError) => InterlockError;
+
+/** How a separate call is read. */
+interface Separate {
+  /** Called when the server has accepted the call. */
+  accepted: () => void;
+  meaning: Meaning;
+  signal: AbortSignal | undefined;
 }
 
 /** The longest time that timers take; they end at once for a longer one. */
@@ -79,7 +91,9 @@ export class Connection implements Asker {
   private readonly tokens: TokenSource | undefined;
   private readonly channel: Client;
   private readonly connectTimeoutMs: number;
+  private readonly maxMessageBytes: number;
   private readonly closing = new AbortController();
+  private readonly ahead = new Ahead();
   private current: Stream | undefined;
   private opening: Promise<Stream> | undefined;
   private waiting = 0;
@@ -102,6 +116,9 @@ export class Connection implements Asker {
     this.logger = options.logger ?? stderrLogger;
     this.tokens = options.token === undefined ? undefined : tokenSource(options.token);
     this.connectTimeoutMs = Math.min(options.connectTimeoutMs ?? 10_000, LONGEST_TIMER_MS);
+    // One for each separate call: Node warns of more than ten.
+    setMaxListeners(0, this.closing.signal);
+    this.maxMessageBytes = options.maxMessageBytes ?? 16 << 20;
     this.channel = new Client(target, channelCredentials(options.tls), CHANNEL_OPTIONS);
   }
 
@@ -112,14 +129,41 @@ export class Connection implements Asker {
     return await (await this.stream(options.signal)).ask(event, undefined, options.signal);
   }
 
-  /** Sends a request with an endless answer on a separate call: reading it slowly delays nothing. */
-  async *listen(
+  /**
+   * Sends a request with a streamed answer on a separate call: reading it slowly delays nothing else.
+   * It is read ahead, until the server has to wait.
+   */
+  askStreamed(
     type: string,
     payload: object,
     options: RequestOptions = {},
   ): AsyncGenerator<CloudEvent, void, undefined> {
-    await this.connect(options.signal);
+    const open = (signal: AbortSignal): AsyncGenerator<CloudEvent, void, undefined> =>
+      this.askSeparately(type, payload, { ...options, signal }, failureOfAnswer);
+    return this.ahead.read(open, options.signal);
+  }
+
+  /**
+   * Sends a request with an endless answer on a separate call. Whatever ends the answer is a lost
+   * connection: a feed resumes.
+   */
+  listen(
+    type: string,
+    payload: object,
+    options: RequestOptions = {},
+  ): AsyncGenerator<CloudEvent, void, undefined> {
+    return this.askSeparately(type, payload, options, failureOf);
+  }
+
+  private async *askSeparately(
+    type: string,
+    payload: object,
+    options: RequestOptions,
+    meaning: Meaning,
+  ): AsyncGenerator<CloudEvent, void, undefined> {
     const event = envelop(type, payload, attributesOf(options));
+    checkSize(event, this.maxMessageBytes);
+    await this.connect(options.signal);
     for (let isAgain = false; ; isAgain = true) {
       const { metadata, token } = await this.metadata();
       let isAccepted = false;
@@ -127,7 +171,7 @@ export class Connection implements Asker {
         isAccepted = true;
       };
       try {
-        yield* this.streamed(event, metadata, accepted, options.signal);
+        yield* this.streamed(event, metadata, { accepted, meaning, signal: options.signal });
         return;
       } catch (error) {
         const isRefused = error instanceof InterlockError && error.code === "UNAUTHORIZED";
@@ -144,9 +188,10 @@ export class Connection implements Asker {
   private async *streamed(
     event: CloudEvent,
     metadata: Metadata,
-    accepted: () => void,
-    signal?: AbortSignal,
+    { accepted, meaning, signal }: Separate,
   ): AsyncGenerator<CloudEvent, void, undefined> {
+    signal?.throwIfAborted();
+    this.throwIfClosed();
     const path = `${SERVICE}/entitySearchCollection`;
     const call = this.channel.makeServerStreamRequest(
       path,
@@ -163,17 +208,17 @@ export class Connection implements Asker {
         call.destroy(error as Error);
       }
     });
-    const stop = AbortSignal.any([this.closing.signal, ...(signal ? [signal] : [])]);
+    const stops = [this.closing.signal, ...(signal ? [signal] : [])];
     const cancel = (): void => call.cancel();
-    stop.addEventListener("abort", cancel, { once: true });
+    for (const stop of stops) stop.addEventListener("abort", cancel, { once: true });
     try {
       for await (const answer of call) yield answer as CloudEvent;
     } catch (error) {
       signal?.throwIfAborted();
       this.throwIfClosed();
-      throw isServiceError(error) ? failureOf(error) : error;
+      throw isServiceError(error) ? meaning(error) : error;
     } finally {
-      stop.removeEventListener("abort", cancel);
+      for (const stop of stops) stop.removeEventListener("abort", cancel);
       // What an ended call still reports is of no interest.
       call.on("error", () => undefined);
       call.cancel();
@@ -242,7 +287,7 @@ export class Connection implements Asker {
     }
   }
 
-  /** Waits for outstanding answers, then disconnects. */
+  /** Waits for outstanding answers on the stream, then ends it and all other calls. */
   async close(): Promise<void> {
     this.closing.abort(new ClientClosedError("the client was closed", { code: "CLIENT_CLOSED" }));
     await this.current?.close(CLOSE_TIMEOUT_MS);
@@ -308,7 +353,7 @@ export class Connection implements Asker {
     );
     const stream = new Stream(call, {
       inFlight: this.options.inFlight ?? 256,
-      maxMessageBytes: this.options.maxMessageBytes ?? 16 << 20,
+      maxMessageBytes: this.maxMessageBytes,
       receive: this.hooks.receive,
     });
     let version: string | undefined;
@@ -350,7 +395,8 @@ export class Connection implements Asker {
       metadata.set(name, value);
     }
     // A token endpoint that hangs must not delay the end of a program.
-    const token = this.tokens && (await until(this.tokens.token(), this.closing.signal));
+    const { signal } = this.closing;
+    const token = this.tokens && (await until(this.tokens.token(signal), signal));
     if (token !== undefined) metadata.set("authorization", `Bearer ${token}`);
     return { metadata, token };
   }

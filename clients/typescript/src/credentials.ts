@@ -6,8 +6,8 @@ import { ConnectionLostError, errorOf, type InterlockError } from "./errors.js";
 
 /** Gives the bearer token for each stream that is opened. */
 export interface TokenSource {
-  /** A token that is valid now. */
-  token(): Promise<string>;
+  /** A token that is valid now. The signal is aborted when nobody waits for it any more. */
+  token(signal?: AbortSignal): Promise<string>;
   /** Called when the server has refused a token: the next one must be another. */
   refused?(token: string): void;
 }
@@ -22,14 +22,12 @@ export interface TlsOptions {
   key?: string | Buffer;
 }
 
-/** What `clientCredentials` needs. */
-export interface ClientCredentialsOptions {
+/** What `clientCredentials` needs, and the TLS of the endpoint where its address is `https`. */
+export interface ClientCredentialsOptions extends TlsOptions {
   /** The token endpoint, for instance `https://host/api/oauth/token`. */
   tokenUrl: string;
   clientId: string;
   clientSecret: string;
-  /** The certificates of the authorities that are trusted, as PEM; by default those of Node. */
-  ca?: string | Buffer;
 }
 
 const REFRESH_BEFORE_MS = 30_000;
@@ -51,31 +49,49 @@ export function clientCredentials(options: ClientCredentialsOptions): TokenSourc
 class ClientCredentials implements TokenSource {
   private current: { token: string; until: number } | undefined;
   private fetching: Promise<string> | undefined;
+  private waiting = 0;
+  /** Ends the request for a token that nobody waits for: it would keep the program from ending. */
+  private unwanted = new AbortController();
 
   constructor(private readonly options: ClientCredentialsOptions) {}
 
-  async token(): Promise<string> {
+  async token(signal?: AbortSignal): Promise<string> {
+    signal?.throwIfAborted();
     if (this.current !== undefined && Date.now() < this.current.until) return this.current.token;
-    this.fetching ??= this.fetch().finally(() => {
-      this.fetching = undefined;
-    });
-    return await this.fetching;
+    if (this.fetching === undefined) {
+      this.unwanted = new AbortController();
+      this.fetching = this.fetch(this.unwanted.signal).finally(() => {
+        this.fetching = undefined;
+      });
+    }
+    const leave = (): void => {
+      this.waiting -= 1;
+      if (this.waiting === 0) this.unwanted.abort();
+    };
+    this.waiting += 1;
+    signal?.addEventListener("abort", leave, { once: true });
+    try {
+      return await this.fetching;
+    } finally {
+      signal?.removeEventListener("abort", leave);
+      if (signal?.aborted !== true) this.waiting -= 1;
+    }
   }
 
   refused(token: string): void {
     if (this.current?.token === token) this.current = undefined;
   }
 
-  private async fetch(): Promise<string> {
-    const { token, lifetimeMs } = grantedBy(await this.ask(), this.options.tokenUrl);
+  private async fetch(unwanted: AbortSignal): Promise<string> {
+    const { token, lifetimeMs } = grantedBy(await this.ask(unwanted), this.options.tokenUrl);
     const until = Date.now() + Math.max(lifetimeMs - REFRESH_BEFORE_MS, lifetimeMs / 2);
     this.current = { token, until };
     return token;
   }
 
   /** What the endpoint answers if it does not refuse the client. */
-  private async ask(): Promise<unknown> {
-    const { tokenUrl, clientId, clientSecret, ca } = this.options;
+  private async ask(unwanted: AbortSignal): Promise<unknown> {
+    const { tokenUrl, clientId, clientSecret } = this.options;
     if (!URL.canParse(tokenUrl)) {
       throw errorOf(`${tokenUrl} is no address`, { code: "INVALID_OPTIONS" });
     }
@@ -88,7 +104,7 @@ class ClientCredentials implements TokenSource {
     };
     let answered: Answered;
     try {
-      answered = await post(tokenUrl, headers, "grant_type=client_credentials", ca);
+      answered = await post(headers, "grant_type=client_credentials", this.options, unwanted);
     } catch (cause) {
       throw passing(`no answer from ${tokenUrl}: ${reasonOf(cause)}`, cause);
     }
@@ -124,20 +140,21 @@ interface Answered {
   text: string;
 }
 
-/** Sends a form. Only the requests of `node:https` can trust an authority of their own. */
+/** Sends a form. Only the requests of `node:https` can have an authority and a certificate. */
 async function post(
-  url: string,
   headers: Record<string, string>,
   body: string,
-  ca: string | Buffer | undefined,
+  { tokenUrl: url, ca, cert, key }: ClientCredentialsOptions,
+  unwanted: AbortSignal,
 ): Promise<Answered> {
-  const signal = AbortSignal.timeout(ANSWER_TIMEOUT_MS);
-  if (ca === undefined || !url.startsWith("https:")) {
+  const signal = AbortSignal.any([AbortSignal.timeout(ANSWER_TIMEOUT_MS), unwanted]);
+  if ((ca ?? cert ?? key) === undefined || !url.startsWith("https:")) {
     const response = await fetch(url, { method: "POST", headers, body, signal });
     return { status: response.status, text: await response.text() };
   }
   return await new Promise((resolve, reject) => {
-    const sent = request(url, { method: "POST", headers, ca, signal }, (response) => {
+    const options = { method: "POST", headers, ca, cert, key, signal };
+    const sent = request(url, options, (response) => {
       text(response).then(
         (read) => resolve({ status: response.statusCode ?? 0, text: read }),
         reject,
@@ -157,13 +174,18 @@ function reasonOf(error: unknown): string {
 /** The token of an answer, and how long it lives. */
 function grantedBy(answer: unknown, tokenUrl: string): { token: string; lifetimeMs: number } {
   const token = memberOf(answer, "access_token");
-  const lifetimeMs = Number(memberOf(answer, "expires_in") ?? LIFETIME_S) * 1000;
   // Only these characters can be sent in a header.
-  const isToken = typeof token === "string" && /^[!-~]+$/.test(token);
-  if (!isToken || !(lifetimeMs >= 0 && lifetimeMs < Number.POSITIVE_INFINITY)) {
+  if (typeof token !== "string" || !/^[!-~]+$/.test(token)) {
     throw passing(`${tokenUrl} does not answer with a token`);
   }
-  return { token, lifetimeMs };
+  return { token, lifetimeMs: lifetimeOf(memberOf(answer, "expires_in")) * 1000 };
+}
+
+/** How many seconds a token lives; some endpoints write that as a text. */
+function lifetimeOf(given: unknown): number {
+  const isWritten = typeof given === "number" || (typeof given === "string" && given !== "");
+  const seconds = isWritten ? Number(given) : Number.NaN;
+  return seconds >= 0 && seconds < Number.POSITIVE_INFINITY ? seconds : LIFETIME_S;
 }
 
 /** A failure that another try may not meet. */

@@ -200,7 +200,8 @@ export class Entities {
   /**
    * Reads the entities that match a condition; more than 1000 only with a `limit`. If the connection
    * is lost, the search is sent again, and each entity is yielded once: with `pointInTime` at any
-   * moment, and without it as long as nothing has been yielded.
+   * moment, and without it as long as nothing has been yielded. Outside of a transaction it is a
+   * separate call, so that it may be read slowly, and the loop over it may send requests.
    */
   async *search<T = JsonObject>(
     model: ModelSpec,

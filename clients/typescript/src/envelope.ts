@@ -116,7 +116,7 @@ export function checkTexts(event: CloudEvent): void {
   }
 }
 
-/** About how many bytes an event has: exact for its data, which is nearly all of it. */
+/** About how many bytes an event has: its data is nearly all of it, and its attributes vary. */
 export function sizeOf(event: CloudEvent): number {
   return event.data?.$case === "textData" ? Buffer.byteLength(event.data.value) + 256 : 256;
 }

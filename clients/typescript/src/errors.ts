@@ -25,7 +25,7 @@ export const CLIENT_CODES: Readonly<Record<ClientCode, string>> = {
   CLIENT_CLOSED: "the client or the member was closed; make another one",
   MESSAGE_TOO_LARGE: "the server would not accept a message of this size; send less",
   ANSWER_NOT_READ:
-    "the program did not read a streamed answer for too long while others waited for the stream; read it faster, or collect it first",
+    "the program did not read a streamed answer within a transaction for too long while others waited for the stream; send no requests until it is read, or ask for less at once",
   SERVER_NOT_UNDERSTOOD:
     "the server is of a version that this client does not understand; use the client of that version",
   INVALID_OPTIONS:

@@ -1,5 +1,5 @@
 import type { Answer } from "./answer.js";
-import { answerOf, type CloudEvent, TYPE } from "./envelope.js";
+import { answerOf, type CloudEvent } from "./envelope.js";
 import type { OperationTypes } from "./generated/operations.js";
 import type { Json, JsonInput } from "./json.js";
 
@@ -16,6 +16,11 @@ export interface RequestOptions {
 /** Sends requests: a connection, or the transaction of a calculation. */
 export interface Asker {
   ask(type: string, payload: object, options?: RequestOptions): Promise<Answer>;
+  askStreamed(
+    type: string,
+    payload: object,
+    options?: RequestOptions,
+  ): AsyncGenerator<CloudEvent, void, undefined>;
   listen(
     type: string,
     payload: object,
@@ -47,7 +52,11 @@ export class Requester {
     }
   }
 
-  /** Sends a request that is answered by any number of events. Leaving early cancels it. */
+  /**
+   * Sends a request that is answered by any number of events, on a call of its own, so that the loop
+   * over them may send requests; within the transaction of a calculation on the member's stream.
+   * Leaving early cancels it.
+   */
   stream<T extends keyof Types>(
     type: T,
     request: Types[T]["request"],
@@ -63,15 +72,7 @@ export class Requester {
     request: object,
     options?: RequestOptions,
   ): AsyncGenerator<unknown, void, undefined> {
-    const answer = await this.asker.ask(type, request, options);
-    try {
-      for (let event = await answer.next(); event !== undefined; event = await answer.next()) {
-        const payload = answerOf(event);
-        if (event.type !== TYPE.streamEnd) yield payload;
-      }
-    } finally {
-      answer.leave();
-    }
+    for await (const event of this.asker.askStreamed(type, request, options)) yield answerOf(event);
   }
 
   /** Sends a request whose answer never ends, on a call of its own. Leaving cancels it. */

@@ -5,11 +5,14 @@
  * unanswered; further ones wait in `ask`. Answers: once `UNREAD_BYTES_MAX` of them are unread, the
  * stream is paused, and by HTTP/2 flow control the server waits. Because that delays everything on
  * the stream, after `STALL_MS` in which nobody has read any, the largest unread answer is dropped.
+ * Only in the transaction of a calculation can that happen: other streamed answers have calls of
+ * their own.
  */
 import { type ClientDuplexStream, type ServiceError, status } from "@grpc/grpc-js";
 import { Answer, type AnswerOwner } from "./answer.js";
-import { ATTRIBUTE, attribute, type CloudEvent, envelop, sizeOf, TYPE } from "./envelope.js";
+import { ATTRIBUTE, attribute, CloudEvent, envelop, sizeOf, TYPE } from "./envelope.js";
 import { ClientClosedError, ConnectionLostError, errorOf, InterlockError } from "./errors.js";
+import { ERROR_CODES } from "./generated/error-codes.js";
 import { Lane } from "./places.js";
 
 /** How many bytes of answers may be unread before the stream is paused. */
@@ -88,11 +91,7 @@ export class Stream implements AnswerOwner {
 
   /** @throws InvalidRequestError for an event for which the server would end the stream. */
   checkSize(event: CloudEvent): void {
-    const size = sizeOf(event);
-    if (size > this.options.maxMessageBytes) {
-      const text = `the ${event.type} has ${size} bytes; ${this.options.maxMessageBytes} are allowed`;
-      throw errorOf(text, { code: "MESSAGE_TOO_LARGE" });
-    }
+    checkSize(event, this.options.maxMessageBytes);
   }
 
   /** Sends nothing more, waits for the answers to what was sent, and ends the stream. */
@@ -170,6 +169,17 @@ export class Stream implements AnswerOwner {
   }
 }
 
+/** @throws InvalidRequestError for an event for which the server would end the call. */
+export function checkSize(event: CloudEvent, maxBytes: number): void {
+  // To measure takes as long as to send.
+  if (sizeOf(event) <= maxBytes / 2) return;
+  const size = CloudEvent.encode(event).finish().length;
+  if (size > maxBytes) {
+    const text = `the ${event.type} has ${size} bytes; ${maxBytes} are allowed`;
+    throw errorOf(text, { code: "MESSAGE_TOO_LARGE" });
+  }
+}
+
 const LOST = { code: "CONNECTION_LOST" };
 
 /** What a server does not change its mind about; other ends of a stream are worth a retry. */
@@ -187,6 +197,17 @@ export function failureOf(error: ServiceError): InterlockError {
   if (code !== undefined) return errorOf(details, { code, cause: error });
   const text = `${status[error.code] ?? error.code}: ${details}`;
   return new ConnectionLostError(text, { ...LOST, cause: error });
+}
+
+/**
+ * Says what it means that a streamed answer has failed on the way. Then the status has the failure
+ * as its text; its code is the first word, as in any failure.
+ */
+export function failureOfAnswer(error: ServiceError): InterlockError {
+  const [, code = "", reason = ""] = /^(\w+): (.*)$/s.exec(error.details) ?? [];
+  if (!Object.hasOwn(ERROR_CODES, code)) return failureOf(error);
+  const { retryable } = ERROR_CODES[code as keyof typeof ERROR_CODES];
+  return errorOf(reason, { code, retryable, cause: error });
 }
 
 /**

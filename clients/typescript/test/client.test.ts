@@ -23,8 +23,10 @@ import {
   type TokenSource,
   WorkflowFailedError,
 } from "interlock-client";
+import { serialize } from "#client/envelope.js";
 import { CLIENT_CODES, errorOf } from "#client/errors.js";
 import { ERROR_CODES } from "#client/generated/error-codes.js";
+import { scripted } from "./scripted.js";
 import { Server } from "./servers.js";
 
 const MODEL = { name: "parcel", version: 1 };
@@ -193,6 +195,31 @@ describe("a client", () => {
       assert.equal(error.code, "MESSAGE_TOO_LARGE");
       return true;
     });
+  });
+
+  it("measures what it sends with all its attributes", async () => {
+    const idempotencyKey = "😀".repeat(255);
+    const sent: number[] = [];
+    await using scripting = await scripted(async (side) => {
+      const request = await side.read();
+      sent.push(serialize(request).length);
+      side.write("EntityTransactionResponse", {}, { requestid: request.id });
+      await side.read();
+    });
+    const create = async (size: number, maxMessageBytes: number): Promise<unknown> => {
+      const options = { maxMessageBytes, logger: silentLogger };
+      await using other = new Client(scripting.target, options);
+      const request = {
+        dataFormat: "JSON",
+        payload: { model: MODEL, data: { sku: "x".repeat(size) } },
+      } as const;
+      return await other.operations.entityCreate(request, { idempotencyKey });
+    };
+    await create(20_000, 16 << 20);
+    const [size = 0] = sent;
+    await create(20_000, size);
+    await assert.rejects(create(20_000, size - 1), { code: "MESSAGE_TOO_LARGE" });
+    assert.equal(sent.length, 2);
   });
 
   it("sends a type by its name", async () => {

@@ -14,8 +14,8 @@ import {
   silentLogger,
 } from "interlock-client";
 
-/** Asks an endpoint that always says the same for a token. */
-async function askedOf(answer: string): Promise<string> {
+/** Runs an endpoint that always says the same. */
+async function listening(answer: string): Promise<{ tokenUrl: string; close: () => void }> {
   const server = createServer((socket) => {
     socket.on("error", () => undefined);
     socket.once("data", () => socket.end(answer));
@@ -23,11 +23,23 @@ async function askedOf(answer: string): Promise<string> {
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const tokenUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/token`;
+  return { tokenUrl, close: () => server.close() };
+}
+
+/** Asks such an endpoint for a token. */
+async function askedOf(answer: string): Promise<string> {
+  const { tokenUrl, close } = await listening(answer);
   try {
     return await clientCredentials({ tokenUrl, clientId: "shop", clientSecret: "s" }).token();
   } finally {
-    server.close();
+    close();
   }
+}
+
+/** How long tokens live, in all clients. */
+function lifetimes(): { expiresIn: string | null; seconds: number }[] {
+  const path = new URL("../../../token-lifetimes.json", import.meta.url);
+  return JSON.parse(readFileSync(path, "utf8")).lifetimes;
 }
 
 function pem(name: string): string {
@@ -49,7 +61,6 @@ it("what is no answer of an endpoint is worth another try", async () => {
     http("200 OK", "[]"),
     http("200 OK", "null"),
     http("200 OK", '{"access_token": "a\\nb", "expires_in": 300}'),
-    http("200 OK", '{"access_token": "a", "expires_in": "soon"}'),
     http("400 Bad Request", "<html>no</html>"),
     http("401 Unauthorized", '{"error": "invalid_client"}', 100),
     http("429 Too Many Requests", ""),
@@ -109,8 +120,61 @@ it("an endpoint may have an authority of its own", async () => {
   }
 });
 
-it("a token that does not say how long it lives is used all the same", async () => {
-  assert.equal(await askedOf(http("200 OK", '{"access_token": "a"}')), "a");
+it("an endpoint may need a certificate of its client", async () => {
+  const [key, cert, ca] = [pem("tls-server.key"), pem("tls-server.pem"), pem("tls-ca.pem")];
+  const required = { key, cert, ca, requestCert: true, rejectUnauthorized: true };
+  const server = createHttpsServer(required, (request, response) => {
+    request.resume();
+    response.end('{"access_token": "a"}');
+  });
+  server.listen(0, "localhost");
+  await once(server, "listening");
+  const tokenUrl = `https://localhost:${(server.address() as AddressInfo).port}/token`;
+  const options = { tokenUrl, clientId: "shop", clientSecret: "s", ca };
+  try {
+    assert.equal(await clientCredentials({ ...options, cert, key }).token(), "a");
+    const without = clientCredentials(options).token();
+    await assert.rejects(without, { code: "CONNECTION_LOST", reason: /certificate/ });
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+});
+
+for (const { expiresIn, seconds } of lifetimes()) {
+  it(`a token is used whatever the endpoint says about its life: ${expiresIn}`, async (test) => {
+    let now = Date.now();
+    test.mock.method(Date, "now", () => now);
+    const said = expiresIn === null ? "" : `, "expires_in": ${expiresIn}`;
+    const endpoint = await listening(http("200 OK", `{"access_token": "a"${said}}`));
+    const source = clientCredentials({ ...endpoint, clientId: "shop", clientSecret: "s" });
+    assert.equal(await source.token(), "a");
+    // The endpoint has gone, so whether the token is still used shows.
+    endpoint.close();
+    now += Math.max(seconds - 31, 0) * 1000;
+    if (seconds > 0) assert.equal(await source.token(), "a");
+    now += 2_000;
+    await assert.rejects(source.token(), { code: "CONNECTION_LOST" });
+  });
+}
+
+it("an endpoint is left when nobody waits for its answer", { timeout: 5_000 }, async () => {
+  const sockets: Promise<unknown>[] = [];
+  const server = createServer((socket) => {
+    socket.resume();
+    sockets.push(once(socket, "close"));
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const tokenUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/token`;
+  const token = clientCredentials({ tokenUrl, clientId: "shop", clientSecret: "s" });
+  const members = ["a", "b"].map(() => new Member("127.0.0.1:1", { token, logger: silentLogger }));
+  const running = members.map((member) => member.run());
+  await once(server, "connection");
+  await Promise.all(members.map((member) => member.stop()));
+  await Promise.all(running);
+  await Promise.all(sockets);
+  server.close();
 });
 
 it("a member stops although its token does not come", async () => {

@@ -5,6 +5,7 @@ import {
   ServerCredentials,
   type ServerDuplexStream,
   type ServerWritableStream,
+  type status,
 } from "@grpc/grpc-js";
 import { type CloudEvent, deserialize, envelop, serialize } from "#client/envelope.js";
 
@@ -56,10 +57,20 @@ export class Side {
   }
 }
 
-/** Runs a server that follows a script on every stream, and ends the stream after it. */
+/** What a separate call is answered with, and how it ends: well, if it is not said. */
+export interface Answered {
+  events: CloudEvent[];
+  end?: { code: status; details: string } | undefined;
+}
+
+/**
+ * Runs a server that follows a script on every stream, and ends the stream after it. Without
+ * `answered` separate calls are never answered.
+ */
 export async function scripted(
   script: (side: Side) => Promise<void>,
   metadata: Record<string, string> = {},
+  answered?: () => Answered,
 ): Promise<AsyncDisposable & { target: string }> {
   const server = new Server();
   const startStreaming = {
@@ -88,6 +99,11 @@ export async function scripted(
     const sent = new Metadata();
     for (const [name, value] of Object.entries(metadata)) sent.set(name, value);
     call.sendMetadata(sent);
+    if (answered === undefined) return;
+    const { events, end } = answered();
+    for (const event of events) call.write(event);
+    if (end === undefined) call.end();
+    else call.emit("error", end);
   };
   const methods = { startStreaming, entitySearchCollection };
   server.addService(methods, { startStreaming: follow, entitySearchCollection: feed });

@@ -186,7 +186,11 @@ fn creation(table: &str, dialect: Dialect) -> Result<Vec<Statement>, String> {
         index.sql(&format!(" ({columns})"));
         all.push(index);
     }
-    create.sql(")");
+    create.sql(match dialect {
+        Dialect::Sqlite | Dialect::Postgres => ")",
+        // Its databases may have a character set that lacks most characters.
+        Dialect::Mysql => ") CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
+    });
     all.insert(0, create);
     Ok(all)
 }

@@ -32,10 +32,17 @@ mod statement;
 mod transition;
 mod value;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use parking_lot::Mutex;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use super::{CallFailed, Database, Driver, Request, Settings, Trust};
 use crate::backoff::Backoff;
@@ -62,6 +69,10 @@ const IDLE_MAX: Duration = Duration::from_secs(30);
 
 /// A connection to a server that was idle for less is not asked whether it still works.
 const TRUSTED_FOR: Duration = Duration::from_secs(1);
+
+/// How much longer than one more time limit a commit is waited for: the server may take the whole
+/// limit for the commit alone.
+const COMMIT_MORE: Duration = Duration::from_secs(5);
 
 /// The pauses while another connection holds a lock.
 const BACKOFF: Backoff = Backoff::new(Duration::from_millis(1), Duration::from_millis(50));
@@ -123,8 +134,7 @@ impl DatabaseAddress {
         }
     }
 
-    /// Whether statements go on at the other end when nobody waits for them any more: only a
-    /// transaction ends with its connection.
+    /// Whether it takes time to ask if a connection still works.
     const fn is_server(&self) -> bool {
         match self {
             Self::File(_) => false,
@@ -159,18 +169,52 @@ impl Databases {
         })
     }
 
+    /// Executes a request within a time limit. If the limit ends before the commit, nothing is
+    /// changed: only a commit makes a write permanent, and a transaction ends with its connection.
+    /// A commit is waited for longer, since only its answer has the row that was written.
+    pub(super) async fn call_within(
+        &self,
+        request: &Request<'_>,
+        compute: &Compute<'_>,
+        limit: Duration,
+    ) -> Result<Arc<str>, CallFailed> {
+        let is_committing = AtomicBool::new(false);
+        let mut work = pin!(self.called(request, compute, &is_committing));
+        for wait in [limit, limit.saturating_add(COMMIT_MORE)] {
+            if let Ok(done) = timeout(wait, &mut work).await {
+                return done;
+            }
+            if !is_committing.load(Ordering::Relaxed) {
+                return Err(CallFailed::NothingDone(limit));
+            }
+        }
+        let reason = "no answer came in time".to_owned();
+        Err(failed(request, Fault::Unsettled(reason)))
+    }
+
     /// Executes a request.
     pub(super) async fn call(
         &self,
         request: &Request<'_>,
         compute: &Compute<'_>,
     ) -> Result<Arc<str>, CallFailed> {
+        let is_committing = AtomicBool::new(false);
+        self.called(request, compute, &is_committing).await
+    }
+
+    /// Executes a request, and sets `is_committing` while a commit has no answer.
+    async fn called(
+        &self,
+        request: &Request<'_>,
+        compute: &Compute<'_>,
+        is_committing: &AtomicBool,
+    ) -> Result<Arc<str>, CallFailed> {
         let plan =
             Plan::of(request, self.place.dialect()).map_err(|reason| named(request, &reason))?;
         let mut backoff = BACKOFF;
         let mut was_taken = false;
         loop {
-            match self.tried(&plan, compute).await {
+            match self.tried(&plan, compute, is_committing).await {
                 Ok(result) => return Ok(result.into()),
                 // It may have been inserted since it was looked for.
                 Err(Fault::Taken(_)) if plan.is_either() && !was_taken => was_taken = true,
@@ -180,35 +224,37 @@ impl Databases {
         }
     }
 
-    async fn tried(&self, plan: &Plan, compute: &Compute<'_>) -> Result<String, Fault> {
-        if self.needs_transaction(plan) {
-            return self.within_transaction(plan, compute).await;
-        }
-        let mut link = self.link().await?;
-        let done = match plan {
-            // `WITH …` may begin a statement that writes.
-            Plan::Read(statement) if statement.is_foreign => link.read(statement).await.map(read),
-            Plan::Read(_) | Plan::Write(_) | Plan::Computed(_) => {
-                execute(&mut link, plan, compute).await
+    async fn tried(
+        &self,
+        plan: &Plan,
+        compute: &Compute<'_>,
+        is_committing: &AtomicBool,
+    ) -> Result<String, Fault> {
+        match plan {
+            Plan::Read(statement) => self.read(statement).await,
+            Plan::Write(_) | Plan::Computed(_) => {
+                self.within_transaction(plan, compute, is_committing).await
             }
-        };
-        if done.as_ref().err().is_none_or(Fault::leaves_link) {
-            self.keep(link);
         }
-        done
     }
 
-    fn needs_transaction(&self, plan: &Plan) -> bool {
-        match plan {
-            Plan::Read(_) => false,
-            Plan::Write(write) => {
-                self.place.is_server()
-                    || write.is_of_one
-                    || write.statements.len() > 1
-                    // What was rounded is rejected after it was written.
-                    || write.statements.iter().any(Statement::has_inexact)
+    async fn read(&self, statement: &Statement) -> Result<String, Fault> {
+        loop {
+            let (mut link, was_kept) = self.link().await?;
+            // `WITH …` may begin a statement that writes.
+            let done = if statement.is_foreign {
+                link.read(statement).await
+            } else {
+                link.run(statement).await
+            };
+            if done.as_ref().err().is_none_or(Fault::leaves_link) {
+                self.keep(link);
             }
-            Plan::Computed(_) => true,
+            match done {
+                // One that was kept has ended since, and a read changes nothing.
+                Err(Fault::Gone(_)) if was_kept => {}
+                done => return done.map(read),
+            }
         }
     }
 
@@ -217,10 +263,16 @@ impl Databases {
         &self,
         plan: &Plan,
         compute: &Compute<'_>,
+        is_committing: &AtomicBool,
     ) -> Result<String, Fault> {
         let mut link = self.begun().await?;
         let done = match execute(&mut link, plan, compute).await {
-            Ok(done) => link.commit().await.map(|()| done),
+            Ok(done) => {
+                is_committing.store(true, Ordering::Relaxed);
+                let committed = link.commit().await;
+                is_committing.store(false, Ordering::Relaxed);
+                committed.map(|()| done)
+            }
             Err(fault) => Err(fault),
         };
         // Closing the connection rolls back, too.
@@ -237,12 +289,11 @@ impl Databases {
     /// A connection with an open transaction.
     async fn begun(&self) -> Result<Link, Fault> {
         loop {
-            let is_new = self.idle.lock().is_empty();
-            let mut link = self.link().await?;
+            let (mut link, was_kept) = self.link().await?;
             match link.begin().await {
                 Ok(()) => return Ok(link),
                 // One that was kept has ended since, and nothing was sent.
-                Err(Fault::Gone(_)) if !is_new => {}
+                Err(Fault::Gone(_)) if was_kept => {}
                 Err(fault) => {
                     if fault.leaves_link() {
                         self.keep(link);
@@ -261,24 +312,25 @@ impl Databases {
             is_either: false,
         });
         let nothing = |_: &str, _: &str, _: &str| Err("nothing is computed".to_owned());
+        let is_committing = AtomicBool::new(false);
         let mut backoff = BACKOFF;
         loop {
-            match self.tried(&plan, &nothing).await {
+            match self.tried(&plan, &nothing, &is_committing).await {
                 Err(Fault::Busy) => backoff.wait().await,
                 done => return done.map(|_| ()),
             }
         }
     }
 
-    /// An idle connection that works, or a new one.
-    async fn link(&self) -> Result<Link, Fault> {
+    /// A connection, and whether it was kept: then it may have ended since.
+    async fn link(&self) -> Result<(Link, bool), Fault> {
         loop {
             let Some((mut link, since)) = self.idle.lock().pop() else {
-                return self.place.connect().await;
+                return Ok((self.place.connect().await?, false));
             };
             let is_trusted = self.place.is_server() && since.elapsed() < TRUSTED_FOR;
             if is_trusted || link.is_alive().await {
-                return Ok(link);
+                return Ok((link, true));
             }
         }
     }

@@ -4,7 +4,7 @@
 //! equal to every text without a digit at its beginning. So a value that is compared with a column
 //! is made one of the type of the column before.
 
-use std::{collections::HashMap, fmt::Write as _, sync::Arc};
+use std::{collections::HashMap, fmt::Write as _, sync::Arc, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use chrono::{DateTime, NaiveDate, NaiveDateTime, SecondsFormat, Utc};
@@ -33,6 +33,9 @@ use crate::expr::quoted;
 /// The digits that its decimals may have, and how many of them behind the point.
 const DECIMAL_DIGITS: usize = 65;
 const DECIMAL_SCALE: usize = 30;
+
+/// The longest time limit that both servers accept.
+const LIMIT_MAX: Duration = Duration::from_millis(0xffff_ffff);
 
 /// The types of the columns of a table; without a schema, of the one that is connected to.
 const TYPES: &str = "SELECT CAST(column_name AS CHAR), CAST(data_type AS CHAR) \
@@ -96,10 +99,17 @@ impl Link {
             options = options.password(password.expose());
         }
         let connected = options.connect().await.map_err(fault);
-        Ok(Self {
-            connection: connected.map_err(|fault| relay.explained(fault))?,
-            relay,
-        })
+        let mut connection = connected.map_err(|fault| relay.explained(fault))?;
+        // A call is abandoned at its deadline, and so is what it executes: the servers do not look
+        // at a connection while they execute a statement of it.
+        let limits = AssertSqlSafe(limits(server.limit));
+        let set = sqlx::raw_sql(limits).execute(&mut connection).await;
+        match set.map_err(fault) {
+            // Servers of other makers do not know all of them.
+            Ok(_) | Err(Fault::Refused(_)) => {}
+            Err(fault) => return Err(relay.explained(fault)),
+        }
+        Ok(Self { connection, relay })
     }
 
     /// The statement with values of the types of their columns, as they are now: a table that was
@@ -191,6 +201,18 @@ impl Link {
             ..Done::default()
         })
     }
+}
+
+/// What has the server end statements, and what waits for locks, after a time limit. `MariaDB` executes
+/// the first comment, and `MySQL` the second, whose limit is one of reads.
+fn limits(limit: Duration) -> String {
+    let limit = limit.min(LIMIT_MAX);
+    let (seconds, millis) = (limit.as_secs_f64(), limit.as_millis());
+    let waits = millis.div_ceil(1_000).max(1);
+    format!(
+        "SET SESSION innodb_lock_wait_timeout = {waits}, lock_wait_timeout = {waits} \
+         /*M!100101 , max_statement_time = {seconds:.3} */ /*!50708 , max_execution_time = {millis} */"
+    )
 }
 
 /// A value as one of the type of a column; none if it stays as it is.
@@ -369,8 +391,9 @@ fn fault(error: sqlx::Error) -> Fault {
     const TO_REPEAT: [u16; 2] = [1205, 1213];
     /// Another row has the value of a unique key.
     const TAKEN: u16 = 1062;
-    /// Unknown users and databases, too many connections, and the server's shutdown.
-    const GONE: [u16; 5] = [1040, 1044, 1045, 1049, 1053];
+    /// Unknown users and databases, too many connections, the server's shutdown, and a connection
+    /// that was ended by somebody or for its idleness.
+    const GONE: [u16; 7] = [1040, 1044, 1045, 1049, 1053, 1927, 4031];
     // It is of a value that has no text, such as a date without a month.
     if matches!(
         error,
@@ -399,6 +422,23 @@ fn fault(error: sqlx::Error) -> Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_gets_time_limits_that_it_accepts() {
+        for (millis, waits, seconds, longest) in [
+            (1, 1, "0.001", 1),
+            (1_500, 2, "1.500", 1_500),
+            (u64::MAX, 4_294_968, "4294967.295", 4_294_967_295_u64),
+        ] {
+            let set = limits(Duration::from_millis(millis));
+            let expected = format!(
+                "SET SESSION innodb_lock_wait_timeout = {waits}, lock_wait_timeout = {waits} \
+                 /*M!100101 , max_statement_time = {seconds} */ \
+                 /*!50708 , max_execution_time = {longest} */"
+            );
+            assert_eq!(set, expected);
+        }
+    }
 
     #[test]
     fn a_decimal_is_a_decimal_of_its_own_scale() {

@@ -66,7 +66,8 @@ impl Link {
         let connected = options.connect().await.map_err(fault);
         let mut connection = connected.map_err(|fault| relay.explained(fault))?;
         // A call is abandoned at its deadline, and so is what it executes.
-        let limit = format!("SET statement_timeout = {}", server.limit.as_millis());
+        let limit = i32::try_from(server.limit.as_millis()).unwrap_or(i32::MAX);
+        let limit = format!("SET statement_timeout = {limit}");
         let set = sqlx::raw_sql(AssertSqlSafe(limit))
             .execute(&mut connection)
             .await;

@@ -179,10 +179,6 @@ impl Statement {
         })
     }
 
-    pub(super) fn has_inexact(&self) -> bool {
-        self.inexact().next().is_some()
-    }
-
     /// Replaces each value, with what it is for.
     pub(super) fn map_values(&mut self, map: impl Fn(&Use, &Value) -> Option<Value>) {
         for (value, what) in self.values.iter_mut().zip(&self.uses) {

@@ -258,7 +258,7 @@ fn content(config: &Email, request: &Request<'_>) -> Result<Content, String> {
     let mut content = Content {
         to: recipients(&values, "to")?,
         cc: recipients(&values, "cc")?,
-        subject: text("subject")?,
+        subject: text("subject")?.as_deref().map(one_line),
         text: text("textBody")?,
         html: text("htmlBody")?,
     };
@@ -283,9 +283,8 @@ fn content(config: &Email, request: &Request<'_>) -> Result<Content, String> {
         if let Some(subject) = subject
             && content.subject.is_none()
         {
-            // One line of plain text, whatever the body is and the values have.
-            let filled = filled(subject, fields, false)?;
-            content.subject = Some(filled.split_whitespace().collect::<Vec<_>>().join(" "));
+            // Plain text, whatever the body is.
+            content.subject = Some(one_line(&filled(subject, fields, false)?));
         }
         let body = filled(body, fields, is_html)?;
         let place = if is_html {
@@ -303,6 +302,12 @@ fn content(config: &Email, request: &Request<'_>) -> Result<Content, String> {
         return Err(format!("the message has more than {BODY_BYTES_MAX} bytes"));
     }
     Ok(content)
+}
+
+/// A subject without line ends: programs that decode the header and write it again would make
+/// headers of its lines.
+fn one_line(subject: &str) -> String {
+    subject.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// One address, or a list of them.
@@ -463,6 +468,11 @@ mod tests {
         .expect("a message");
         let (head, _) = text.split_once("\r\n\r\n").expect("a body");
         assert!(!head.lines().any(|line| line.starts_with("Bcc")), "{head}");
+        // Nor does the text of the subject have line ends once it is decoded.
+        assert!(
+            head.contains("Subject: Hi Bcc: evil@b.example\r\n"),
+            "{head}"
+        );
         for refused in [
             r#"{"to":"a@b.example\r\nBcc: c@d.example"}"#,
             r#"{"to":"a@b.example>, <c@d.example"}"#,

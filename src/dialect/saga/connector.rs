@@ -195,7 +195,7 @@ fn take(
 ) {
     for (name, form, must) in known {
         if *form == Duration {
-            if let Some(found) = fields.duration(name, report) {
+            if let Some(found) = fields.time_limit(name, report) {
                 members.put(name, found.as_millis().to_string());
             }
             continue;

@@ -212,11 +212,39 @@ impl<'a> Fields<'a> {
     }
 
     pub(super) fn duration(&mut self, name: &'static str, report: &mut Report) -> Option<Duration> {
+        let (found, _) = self.placed_duration(name, report)?;
+        Some(found)
+    }
+
+    /// A duration in which something is to be done.
+    pub(super) fn time_limit(
+        &mut self,
+        name: &'static str,
+        report: &mut Report,
+    ) -> Option<Duration> {
+        let (found, place) = self.placed_duration(name, report)?;
+        if found.is_zero() {
+            let message = format!(
+                "{name} of {} is 0, and nothing can be done in no time; write a longer one, or \
+                 remove it",
+                self.what
+            );
+            report.error("S103", place, message);
+            return None;
+        }
+        Some(found)
+    }
+
+    fn placed_duration(
+        &mut self,
+        name: &'static str,
+        report: &mut Report,
+    ) -> Option<(Duration, SourcePosition)> {
         let attribute = self.take(name, report)?;
         if let Content::Text(text) = &attribute.value.content
             && let Some(found) = duration(text)
         {
-            return Some(found);
+            return Some((found, attribute.value.place));
         }
         let message = format!(
             "{name} of {} is {}, which is not a duration; write \"300ms\", \"30s\", \"5m\", \"24h\", \

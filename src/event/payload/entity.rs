@@ -161,9 +161,15 @@ pub struct Transition {
     pub if_match: Option<String>,
 }
 
+/// The version that a request names, as it is written; an empty text is none, because clients whose
+/// type always has the member send it so.
+pub fn named_version(if_match: Option<String>) -> Option<String> {
+    if_match.filter(|named| !named.is_empty())
+}
+
 /// The version that a request names; none if it may be any.
 pub fn expected_version(if_match: Option<String>) -> Option<Box<str>> {
-    let expected = if_match.filter(|expected| expected != "*");
+    let expected = named_version(if_match).filter(|expected| expected != "*");
     expected.map(Into::into)
 }
 

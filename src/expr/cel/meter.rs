@@ -28,8 +28,11 @@ const REPLACED: [(&str, &str); 3] = [
     ("matches", functions::MATCHES),
 ];
 
-/// What a value takes beside its text, and a node of the tree each time that it is evaluated.
+/// What a value takes beside its text.
 const VALUE: usize = 16;
+
+/// What a node of the tree costs each time that it is evaluated, however little it reads.
+const NODE: usize = 32;
 
 /// What a map and each of its members take more.
 const MAP: usize = 64;
@@ -257,7 +260,7 @@ impl Walker {
     /// Visits a node whose value is copied so many times at most.
     fn visit(&mut self, node: &mut IdedExpr, copies: usize) -> Result<(), CelError> {
         self.nodes += 1;
-        self.part().fixed += VALUE;
+        self.part().fixed += NODE;
         if let Some((root, members)) = chain(node) {
             self.reads(&root, members, copies);
             return Ok(());

@@ -17,7 +17,7 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use quick_cache::Weighter;
 
 use self::meter::Metered;
-use super::{Budget, CelError, quoted, scan};
+use super::{Budget, CelError, budget::take_at_once, quoted, scan};
 use crate::text;
 
 /// How many compiled texts are kept, about, and how many bytes of them.
@@ -26,6 +26,9 @@ const KEPT_BYTES: u64 = 64 << 20;
 
 /// The stack for parsing, in bytes: untouched pages take no memory.
 const STACK: usize = 16 << 20;
+
+/// What parsing a byte of a text costs, in bytes that are read.
+const PARSING: usize = 64;
 
 /// How many levels are evaluated on the stack of the caller.
 const SHALLOW: usize = 12;
@@ -106,6 +109,7 @@ pub(super) fn compile(text: &str) -> Result<Arc<Expression>, CelError> {
         return Ok(known);
     }
     let found = scan::scan(text)?;
+    take_at_once(text.len() * PARSING);
     let (tree, in_doubles) = parsed(text)?;
     let expression = Arc::new(Expression {
         tree,
@@ -158,6 +162,8 @@ impl Expression {
         left: &Budget,
     ) -> Result<String, CelError> {
         if self.is_deep {
+            // A thread that serves requests does not wait for another one.
+            take_at_once(usize::MAX);
             on_large_stack(|| self.evaluate_here(variables, max, left))
         } else {
             self.evaluate_here(variables, max, left)

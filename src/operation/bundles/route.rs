@@ -36,11 +36,19 @@ impl Routed {
     ///
     /// # Errors
     /// It cannot be evaluated.
-    pub fn admits(&self, input: &str) -> Result<bool, Failure> {
-        let Some(filter) = &self.found().filter else {
+    pub async fn admits(
+        &self,
+        services: &Services,
+        tenant: &Tenant,
+        input: &Arc<str>,
+    ) -> Result<bool, Failure> {
+        let Some(filter) = self.found().filter.clone() else {
             return Ok(true);
         };
-        expr::holds(filter, input).map_err(|error| {
+        let input = Arc::clone(input);
+        let holds = move || expr::holds(&filter, &input);
+        let holds = services.runtime.evaluate(tenant, holds).await?;
+        holds.map_err(|error| {
             Failure::new(
                 Code::BadRequest,
                 format!("the filter of the route cannot be evaluated: {error}"),
@@ -52,38 +60,50 @@ impl Routed {
     ///
     /// # Errors
     /// The entity, its id or the event is not in the input.
-    pub fn payload(&self, id: &str, input: &str) -> Result<String, Failure> {
-        let route = self.found();
-        let object = Object::with_room(input.len()).text("id", id);
-        let object = object.text("namespace", &route.namespace);
-        let object = match &route.target {
-            RouteTarget::Saga { name } => object
-                .text("definition", name)
-                .text("kind", "saga")
-                .raw("input", input),
-            RouteTarget::Machine {
-                name,
-                entity,
-                id,
-                event,
-                data,
-                connector,
-            } => {
-                let values = Values::of_input(input);
-                let object = object
-                    .text("machine", name)
-                    .raw("entity", &text("entity", entity, &values)?)
-                    .raw("entityId", &evaluated("id", id, &values)?)
-                    .raw("event", &text("event", event, &values)?)
-                    .raw("data", &data_of(data.as_ref(), input, &values)?);
-                match connector {
-                    Some(connector) => object.text("connector", connector),
-                    None => object,
-                }
-            }
-        };
-        Ok(object.finish())
+    pub async fn payload(
+        &self,
+        services: &Services,
+        tenant: &Tenant,
+        id: String,
+        input: &Arc<str>,
+    ) -> Result<String, Failure> {
+        let (routes, place) = (Arc::clone(&self.routes), self.place);
+        let input = Arc::clone(input);
+        let payload = move || payload_of(routes.at(place), &id, &input);
+        services.runtime.evaluate(tenant, payload).await?
     }
+}
+
+fn payload_of(route: &Route, id: &str, input: &str) -> Result<String, Failure> {
+    let object = Object::with_room(input.len()).text("id", id);
+    let object = object.text("namespace", &route.namespace);
+    let object = match &route.target {
+        RouteTarget::Saga { name } => object
+            .text("definition", name)
+            .text("kind", "saga")
+            .raw("input", input),
+        RouteTarget::Machine {
+            name,
+            entity,
+            id,
+            event,
+            data,
+            connector,
+        } => {
+            let values = Values::of_input(input);
+            let object = object
+                .text("machine", name)
+                .raw("entity", &text("entity", entity, &values)?)
+                .raw("entityId", &evaluated("id", id, &values)?)
+                .raw("event", &text("event", event, &values)?)
+                .raw("data", &data_of(data.as_ref(), input, &values)?);
+            match connector {
+                Some(connector) => object.text("connector", connector),
+                None => object,
+            }
+        }
+    };
+    Ok(object.finish())
 }
 
 fn evaluated(what: &str, template: &Template, values: &Values<'_>) -> Result<String, Failure> {

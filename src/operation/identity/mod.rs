@@ -35,8 +35,8 @@ use tracing::{Instrument as _, error, info, warn};
 
 use super::Context;
 use crate::auth::{
-    Authenticator, BadRecord, Change, Entry, KeyPair, KeyUse, Known, NotSealed, Registered, Tokens,
-    TrustedKey, UnknownUse, Validity, oidc::Provider,
+    Authenticator, BadRecord, Change, Entry, KeyPair, KeyUse, Known, NotSealed, Registered, Rules,
+    Tokens, TrustedKey, UnknownUse, Validity, oidc::Provider,
 };
 use crate::clock::Timestamp;
 use crate::error::{Code, Failure};
@@ -196,14 +196,25 @@ async fn recall_in(storage: &Storage, tokens: &Tokens, change: &Change) -> Resul
     Ok(())
 }
 
-/// What knows tokens. While authentication is mocked there is nothing to administer.
+/// While authentication is mocked there is nothing to administer.
+pub(super) fn offered(rules: &Rules) -> Result<(), Failure> {
+    if rules.is_mocked {
+        Err(mocked())
+    } else {
+        Ok(())
+    }
+}
+
+fn mocked() -> Failure {
+    Failure::new(
+        Code::NotImplemented,
+        "authentication is mocked; clients and keys require CYODA_IAM_MODE=jwt",
+    )
+}
+
+/// What knows tokens.
 fn tokens(cx: &Context) -> Result<Tokens, Failure> {
-    cx.authenticator().tokens().cloned().ok_or_else(|| {
-        Failure::new(
-            Code::NotImplemented,
-            "authentication is mocked; clients and keys require CYODA_IAM_MODE=jwt",
-        )
-    })
+    cx.authenticator().tokens().cloned().ok_or_else(mocked)
 }
 
 /// Completes a change even if its caller disconnects. It is made again if another process has

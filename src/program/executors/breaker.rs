@@ -2,9 +2,9 @@
 
 use super::BreakerView;
 use crate::clock::Timestamp;
-use crate::program::form::Breaker;
+use crate::program::{arrival::Sample, form::Breaker};
 
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(super) enum Gate {
     Closed {
         failures: u32,
@@ -68,14 +68,22 @@ impl Gate {
         }
     }
 
-    pub(super) const fn succeeded(&mut self) {
+    /// Takes the end of an attempt.
+    pub(super) const fn record(&mut self, breaker: &Breaker, sample: Sample, now: Timestamp) {
+        match sample {
+            Sample::Success | Sample::Other => self.succeeded(),
+            Sample::Failure | Sample::NoAnswer => self.failed(breaker, now),
+        }
+    }
+
+    const fn succeeded(&mut self) {
         // An attempt from before it opened says nothing about it now.
         if !matches!(self, Self::Open { .. }) {
             *self = Self::Closed { failures: 0 };
         }
     }
 
-    pub(super) const fn failed(&mut self, breaker: &Breaker, now: Timestamp) {
+    const fn failed(&mut self, breaker: &Breaker, now: Timestamp) {
         match self {
             Self::Closed { failures } if *failures + 1 < breaker.failure_threshold => {
                 *failures += 1;

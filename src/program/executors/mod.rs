@@ -111,14 +111,25 @@ impl PlanState {
         order.sort_by(|one, other| scores[&*other.name].total_cmp(&scores[&*one.name]));
     }
 
-    /// The answer to [`super::Ask::Permit`]. A permit is counted as an attempt.
-    pub fn permit(&mut self, plan: &Plan, executor: &str, now: Timestamp) -> Permit {
+    /// The answer to [`super::Ask::Permit`]. A permit is counted as an attempt. `uncommitted` are the
+    /// ends of attempts that are recorded once the advance that asks is committed.
+    pub fn permit(
+        &mut self,
+        plan: &Plan,
+        executor: &str,
+        uncommitted: &[Sample],
+        now: Timestamp,
+    ) -> Permit {
         let mut executors = plan.executors.iter();
         let Some(executor) = executors.find(|known| *known.name == *executor) else {
             return Permit::Open;
         };
         let state = self.executors.entry(executor.name.clone()).or_default();
-        if !state.gate.is_passable(&executor.breaker, now) {
+        let mut gate = state.gate;
+        for sample in uncommitted {
+            gate.record(&executor.breaker, *sample, now);
+        }
+        if !gate.is_passable(&executor.breaker, now) {
             return Permit::Open;
         }
         if state.attempts.are_full(&executor.rate_limit, now) {
@@ -145,10 +156,7 @@ impl PlanState {
         };
         let state = self.executors.entry(executor.name.clone()).or_default();
         state.samples.add(&plan.health, sample, now);
-        match sample {
-            Sample::Success | Sample::Other => state.gate.succeeded(),
-            Sample::Failure | Sample::NoAnswer => state.gate.failed(&executor.breaker, now),
-        }
+        state.gate.record(&executor.breaker, sample, now);
     }
 
     /// Caches an output.

@@ -98,7 +98,7 @@ fn a_breaker_opens_at_the_threshold_and_lets_probes_through_after_the_cooldown()
         Sample::Other,
         Sample::Failure,
     ] {
-        assert_eq!(state.permit(&plan, "a", at(0)), Permit::Granted);
+        assert_eq!(state.permit(&plan, "a", &[], at(0)), Permit::Granted);
         state.record(&plan, "a", sample, at(0));
     }
     assert_eq!(breaker(&mut state, at(0)), BreakerView::Closed);
@@ -107,14 +107,14 @@ fn a_breaker_opens_at_the_threshold_and_lets_probes_through_after_the_cooldown()
         breaker(&mut state, at(10)),
         BreakerView::Open { until: at(110) }
     );
-    assert_eq!(state.permit(&plan, "a", at(109)), Permit::Open);
+    assert_eq!(state.permit(&plan, "a", &[], at(109)), Permit::Open);
     // Two probes, and no third.
     assert_eq!(
         breaker(&mut state, at(110)),
         BreakerView::HalfOpen { calls: 0 }
     );
     for expected in [Permit::Granted, Permit::Granted, Permit::Open] {
-        assert_eq!(state.permit(&plan, "a", at(110)), expected);
+        assert_eq!(state.permit(&plan, "a", &[], at(110)), expected);
     }
     // A failed probe opens it again, with a new cooldown.
     state.record(&plan, "a", Sample::Failure, at(120));
@@ -122,9 +122,47 @@ fn a_breaker_opens_at_the_threshold_and_lets_probes_through_after_the_cooldown()
         breaker(&mut state, at(120)),
         BreakerView::Open { until: at(220) }
     );
-    assert_eq!(state.permit(&plan, "a", at(220)), Permit::Granted);
+    assert_eq!(state.permit(&plan, "a", &[], at(220)), Permit::Granted);
     state.record(&plan, "a", Sample::Success, at(221));
     assert_eq!(breaker(&mut state, at(221)), BreakerView::Closed);
+}
+
+#[test]
+fn a_breaker_knows_the_failures_that_are_not_committed_yet() {
+    let plan = of(
+        &[(
+            "a",
+            ", breaker: {failure_threshold: 2, cooldown_ms: 100, half_open_max_calls: 1}",
+        )],
+        "",
+    );
+    let mut state = PlanState::default();
+    for (uncommitted, expected) in [
+        (&[Sample::Failure][..], Permit::Granted),
+        (&[Sample::Failure, Sample::NoAnswer], Permit::Open),
+        (
+            &[Sample::Failure, Sample::Success, Sample::Failure],
+            Permit::Granted,
+        ),
+        // They were not committed.
+        (&[], Permit::Granted),
+    ] {
+        let permit = state.permit(&plan, "a", uncommitted, at(0));
+        assert_eq!(permit, expected, "{uncommitted:?}");
+    }
+    for _ in 0..2 {
+        state.record(&plan, "a", Sample::Failure, at(0));
+    }
+    // A probe that has failed opens it, and one that has succeeded closes it.
+    for (uncommitted, expected) in [
+        (&[][..], Permit::Granted),
+        (&[], Permit::Open),
+        (&[Sample::Failure], Permit::Open),
+        (&[Sample::Success], Permit::Granted),
+    ] {
+        let permit = state.permit(&plan, "a", uncommitted, at(100));
+        assert_eq!(permit, expected, "{uncommitted:?}");
+    }
 }
 
 #[test]
@@ -138,12 +176,12 @@ fn a_probe_that_is_given_back_or_never_ends_does_not_block_the_executor() {
     );
     let mut state = PlanState::default();
     state.record(&plan, "a", Sample::Failure, at(0));
-    assert_eq!(state.permit(&plan, "a", at(100)), Permit::Granted);
-    assert_eq!(state.permit(&plan, "a", at(100)), Permit::Open);
+    assert_eq!(state.permit(&plan, "a", &[], at(100)), Permit::Granted);
+    assert_eq!(state.permit(&plan, "a", &[], at(100)), Permit::Open);
     state.give_back("a", at(100));
-    assert_eq!(state.permit(&plan, "a", at(101)), Permit::Granted);
-    assert_eq!(state.permit(&plan, "a", at(200)), Permit::Open);
-    assert_eq!(state.permit(&plan, "a", at(201)), Permit::Granted);
+    assert_eq!(state.permit(&plan, "a", &[], at(101)), Permit::Granted);
+    assert_eq!(state.permit(&plan, "a", &[], at(200)), Permit::Open);
+    assert_eq!(state.permit(&plan, "a", &[], at(201)), Permit::Granted);
 }
 
 #[test]
@@ -162,7 +200,7 @@ fn a_rate_limit_slides_and_has_no_effect_on_the_breaker() {
         (59_999, Permit::Limited),
         (60_000, Permit::Granted),
     ] {
-        assert_eq!(state.permit(&plan, "a", at(now)), expected, "{now}");
+        assert_eq!(state.permit(&plan, "a", &[], at(now)), expected, "{now}");
     }
     assert_eq!(
         state.view(&plan, at(60_000))[0].breaker,
@@ -170,7 +208,7 @@ fn a_rate_limit_slides_and_has_no_effect_on_the_breaker() {
     );
     let never = of(&[("a", ", rate_limit: {max_per_hour: 0}")], "");
     assert_eq!(
-        PlanState::default().permit(&never, "a", at(0)),
+        PlanState::default().permit(&never, "a", &[], at(0)),
         Permit::Limited
     );
 }
@@ -185,14 +223,14 @@ fn a_limited_look_does_not_take_a_probe() {
         "",
     );
     let mut state = PlanState::default();
-    assert_eq!(state.permit(&plan, "a", at(0)), Permit::Granted);
+    assert_eq!(state.permit(&plan, "a", &[], at(0)), Permit::Granted);
     state.record(&plan, "a", Sample::Failure, at(0));
-    assert_eq!(state.permit(&plan, "a", at(100)), Permit::Limited);
+    assert_eq!(state.permit(&plan, "a", &[], at(100)), Permit::Limited);
     assert_eq!(
         state.view(&plan, at(100))[0].breaker,
         BreakerView::HalfOpen { calls: 0 }
     );
-    assert_eq!(state.permit(&plan, "a", at(1_000)), Permit::Granted);
+    assert_eq!(state.permit(&plan, "a", &[], at(1_000)), Permit::Granted);
 }
 
 #[test]
@@ -200,7 +238,7 @@ fn attempts_are_counted_over_the_last_second_minute_and_hour() {
     let plan = of(&[("a", "")], "");
     let mut state = PlanState::default();
     for now in [0, 100_000, 3_000_000, 3_059_500, 3_060_000] {
-        assert_eq!(state.permit(&plan, "a", at(now)), Permit::Granted);
+        assert_eq!(state.permit(&plan, "a", &[], at(now)), Permit::Granted);
     }
     let view = &state.view(&plan, at(3_060_000))[0];
     assert_eq!(
@@ -280,15 +318,15 @@ fn nothing_from_while_the_clock_was_ahead_counts_once_it_is_right() {
     );
     let mut state = PlanState::default();
     let ahead = at(30 * 86_400_000);
-    assert_eq!(state.permit(&plan, "a", ahead), Permit::Granted);
+    assert_eq!(state.permit(&plan, "a", &[], ahead), Permit::Granted);
     state.record(&plan, "a", Sample::Failure, ahead);
     state.keep(&plan, "k", "{}".into(), ahead);
-    assert_ne!(state.permit(&plan, "a", ahead), Permit::Granted);
+    assert_ne!(state.permit(&plan, "a", &[], ahead), Permit::Granted);
     let chosen = state.choose(&plan, Some("k"), at(0), 0);
     assert!(!matches!(chosen, Chosen::Cached { .. }), "{chosen:?}");
     let view = &state.view(&plan, at(0))[0];
     assert_eq!((view.last_second, view.last_minute), (0, 0));
-    assert_eq!(state.permit(&plan, "a", at(0)), Permit::Granted);
+    assert_eq!(state.permit(&plan, "a", &[], at(0)), Permit::Granted);
 }
 
 #[test]
@@ -338,7 +376,7 @@ proptest! {
         for gap in gaps {
             now += gap;
             let expected = granted.iter().filter(|then| now - **then < 1_000).count();
-            let permit = state.permit(&plan, "a", at(now));
+            let permit = state.permit(&plan, "a", &[], at(now));
             prop_assert_eq!(permit == Permit::Granted, expected < limit as usize);
             if permit == Permit::Granted {
                 granted.push(now);

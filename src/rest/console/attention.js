@@ -8,6 +8,15 @@ const AIMED_MS = 10_000;
 let usedAt = -Infinity;
 let movedAt = -Infinity;
 
+// Whether a field has another value than at first.
+const isChanged = (field) =>
+  field.tagName === "SELECT"
+    ? [...field.querySelectorAll("option")].some((option) => option.selected !== option.defaultSelected)
+    : field.value !== field.defaultValue;
+
+// Whether anything in it was filled in.
+export const isEdited = (part) => [...part.querySelectorAll("input, textarea, select")].some(isChanged);
+
 const isField = (element) => ["INPUT", "TEXTAREA", "SELECT"].includes(element?.tagName);
 
 for (const name of ["keydown", "pointerdown"])
@@ -26,10 +35,7 @@ addEventListener("pointermove", ({ pointerType }) => {
 export function isBusy(view) {
   const now = performance.now();
   const isUsed = now - usedAt < USED_MS && isField(document.activeElement) && view.contains(document.activeElement);
-  const isEdited =
-    [...view.querySelectorAll("input, textarea")].some((field) => field.value !== field.defaultValue) ||
-    [...view.querySelectorAll("option")].some((option) => option.selected !== option.defaultSelected);
   // What is about to be clicked does not move.
   const isAimedAt = now - movedAt < AIMED_MS && view.querySelector("button:hover") !== null;
-  return document.hidden || isUsed || isEdited || isAimedAt || !getSelection().isCollapsed;
+  return document.hidden || isUsed || isEdited(view) || isAimedAt || !getSelection().isCollapsed;
 }

@@ -6,17 +6,21 @@ import { act, go, namespace } from "./page.js";
 
 const enabled = (is) => badge(is ? "enabled" : "disabled");
 
-async function start({ definition, version, key, payload }) {
+function start({ definition, version, key, payload }, isAsSent) {
   const here = location.hash;
-  const wanted = {
-    definition,
-    version: version || undefined,
-    namespace: namespace.get(),
-    idempotencyKey: key || undefined,
-    input: parsed(payload),
+  const send = async () => {
+    const wanted = {
+      definition,
+      version: version || undefined,
+      namespace: namespace.get(),
+      idempotencyKey: key || undefined,
+      input: parsed(payload),
+    };
+    return write("RunStartRequest", wanted, { member: "idempotencyKey" });
   };
-  const { runId } = await write("RunStartRequest", wanted, { member: "idempotencyKey" });
-  if (location.hash === here) go(["runs", runId]);
+  // Who types the next one stays there.
+  const after = ({ runId }) => (location.hash === here && isAsSent() ? go(["runs", runId]) : link(["runs", runId], "Show the run"));
+  return act(`Start ${definition}`, send, { key: "Start a run", after });
 }
 
 export async function definitions(parts, query) {
@@ -58,7 +62,7 @@ export async function definitions(parts, query) {
             ["payload", "Input, in JSON", h("textarea", { rows: 4 }, "{}")],
           ],
           "Start",
-          (wanted) => act(`Start ${wanted.definition}`, () => start(wanted), { key: "Start a run" }),
+          start,
           "Start a run",
         ),
       ),

@@ -45,7 +45,19 @@ export function badge(text) {
   return h("span", { class: `badge ${kind}` }, text ?? "–");
 }
 
-export const json = (value) => h("pre", {}, JSON.stringify(value, null, 2) ?? "–");
+// How many characters of a document are shown at first: a browser lays out more of them for seconds.
+const JSON_CHARACTERS = 1 << 18;
+
+// The link that shows whole what a view has shortened.
+export const whole = (parts, query) => link(parts, "Show all", { ...query, whole: "true" });
+
+// A document, of which the address of the view says whether it is shown whole.
+export function json(value, parts, query) {
+  const text = JSON.stringify(value, null, 2) ?? "–";
+  if (query.whole || text.length <= JSON_CHARACTERS) return h("pre", {}, text);
+  const note = `The first ${JSON_CHARACTERS} of ${text.length} characters are shown. `;
+  return [h("pre", {}, shortened(text, JSON_CHARACTERS)), h("p", { class: "faint" }, note, whole(parts, query))];
+}
 
 // A part that is closed at first; what a person opens stays open when the view is shown again.
 export const folded = (title, ...children) => h("details", { "data-key": title }, h("summary", {}, title), ...children);
@@ -90,8 +102,9 @@ export const pages = (parts, query, pagination, key = "cursor") =>
     pagination?.nextCursor && link(parts, "Next page", { ...query, [key]: pagination.nextCursor }),
   );
 
-// A form whose fields are named and whose values go to `submit`. It is as it was at first again when
-// that has done something. `key` is that of the action, if it is one; it names the form, too.
+// A form whose fields are named and whose values go to `submit`, with what says whether they are still
+// those. It is as it was at first again when that has done something, unless another value was typed
+// meanwhile. `key` is that of the action, if it is one; it names the form, too.
 export function form(fields, button, submit, key = undefined) {
   return h(
     "form",
@@ -100,7 +113,10 @@ export function form(fields, button, submit, key = undefined) {
       submit: (event) => {
         event.preventDefault();
         const sent = event.target;
-        Promise.resolve(submit(Object.fromEntries(new FormData(sent)))).then((isDone) => isDone && sent.reset());
+        const values = () => JSON.stringify([...new FormData(sent)]);
+        const typed = values();
+        const isAsSent = () => values() === typed;
+        Promise.resolve(submit(Object.fromEntries(new FormData(sent)), isAsSent)).then((isDone) => isDone && isAsSent() && sent.reset());
       },
     },
     fields.map(([name, label, control]) => {

@@ -42,7 +42,11 @@ export function condition({ state, path, operator, value }) {
   return parts.length > 1 ? { type: "group", operator: "AND", conditions: parts } : parts[0];
 }
 
+// Whether a search names a value, or that there is none, but not the field.
+const lacksField = ({ path, operator, value }) => !path && Boolean(value || operator?.endsWith("NULL"));
+
 async function found(model, query) {
+  if (lacksField(query)) throw new Refused("Name the field that is searched.");
   const wanted = condition(query);
   if (!wanted) {
     const pageNumber = Number(query.page ?? 0);
@@ -72,7 +76,7 @@ export async function entityModel([name, version], query) {
   const [listed, exported, counts] = await Promise.all([
     // A search that is refused leaves the form, in which it is corrected.
     found(model, query).catch((error) => {
-      if (error.needsLogin || !condition(query)) throw error;
+      if (error.needsLogin || !(condition(query) || lacksField(query))) throw error;
       return error;
     }),
     // A model without workflows has the built-in one.
@@ -112,7 +116,7 @@ export async function entityModel([name, version], query) {
         `Workflow ${workflow.name}${workflow.active === false ? " (not active)" : ""}`,
         picture(workflow, counts),
         table(["State", "Transition", "To", "Trigger", "Criterion", "Processors"], stateRows(workflow)),
-        json(workflow),
+        json(workflow, parts, query),
       ),
     ),
   ];
@@ -169,7 +173,7 @@ export async function entity([entityId], query) {
       ["Last transition", meta.transitionForLatestSave],
       ["Transaction", meta.transactionId],
     ]),
-    json(data),
+    json(data, ["entity", entityId], query),
     section("Transitions", workflow && picture(workflow, [], meta.state), ways(meta, explained)),
     runs.items.length > 0 &&
       section(

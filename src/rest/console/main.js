@@ -1,9 +1,9 @@
 // Shows the view that the address names, and shows it again every few seconds.
 
 import { Unanswered, ask, token } from "./service.js";
-import { h, link, renew } from "./element.js";
+import { h, link, renew, section } from "./element.js";
 import { address, go, markProgress, namespace, notice } from "./page.js";
-import { isBusy } from "./attention.js";
+import { isBusy, isEdited } from "./attention.js";
 import { askToLogin, isLoginOpen } from "./login.js";
 import { arrive, enter } from "./scroll.js";
 import { overview } from "./overview.js";
@@ -70,22 +70,49 @@ async function content({ name, parts, query }) {
 // What names an element in the eyes of a person, so that the same one has the focus again.
 const nameOf = (element) => element.dataset.key ?? element.getAttribute("href") ?? element.textContent;
 
-// What a form asks for: the same under the same name, whatever is proposed. Extensions of browsers give
-// its elements further attributes.
-const shapeOf = (form) =>
-  form.dataset.key ??
-  JSON.stringify([form.textContent, [...form.querySelectorAll("input, textarea")].map((field) => [field.name, field.defaultValue])]);
+// What a field has at first.
+const proposed = (field) => field.defaultValue ?? field.querySelector("option[selected]")?.value;
 
-// Moves forms to where one that asks for the same is: what was typed in them stays.
+// What a form asks for: the same under the same name, whatever is proposed. Without a name what is
+// proposed counts, but not the choices, which may have counts. Extensions of browsers give its elements
+// further attributes.
+const shapeOf = (form) =>
+  form.dataset.key ?? JSON.stringify([...form.querySelectorAll("input, textarea, select")].map((field) => [field.name, proposed(field)]));
+
+const formsOf = (parts) => parts.flatMap((part) => (part.tagName === "FORM" ? [part] : [...(part.querySelectorAll?.("form") ?? [])]));
+
+// Whether a form is to stay: it is that of an action, or somebody uses it. Others get their new choices.
+const isKept = (form) => form.dataset.key || isEdited(form) || form.contains(document.activeElement);
+
+// Moves forms to where one that asks for the same is: what was typed in them stays. Returns those that
+// were filled in and have no such place.
 function keepForms(from, to) {
-  const known = [...(from.querySelectorAll?.("form") ?? [])];
-  for (const form of to.querySelectorAll?.("form") ?? []) {
+  const known = formsOf(from).filter(isKept);
+  for (const form of formsOf(to)) {
     const at = known.findIndex((other) => shapeOf(other) === shapeOf(form));
     if (at < 0) continue;
     const [kept] = known.splice(at, 1);
     kept.onsubmit = form.onsubmit;
     form.replaceWith(kept);
   }
+  return known.filter(isEdited);
+}
+
+// What shows a form that has no place any more: nothing is lost that somebody has typed.
+function left(form) {
+  const discard = () => {
+    form.reset();
+    show();
+  };
+  const why = h("p", { class: "faint" }, "This was typed into a form that the page does not have any more.");
+  return section("What you typed", why, form, h("button", { click: discard }, "Discard"));
+}
+
+// The heading of a section, or of the view, made able to have the focus.
+function heading(title) {
+  const found = [...view.querySelectorAll("h2")].find((part) => part.textContent === title) ?? view.querySelector("h1");
+  found?.setAttribute("tabindex", "-1");
+  return found;
 }
 
 // Replaces the parts of the view that changed: the others keep where they are scrolled to, and what was
@@ -95,32 +122,45 @@ function replace(next, isSame) {
   next.querySelector("h1")?.setAttribute("tabindex", "-1");
   const opened = new Set([...view.querySelectorAll("details[open]")].map((part) => part.dataset.key));
   for (const part of next.querySelectorAll("details")) part.open = opened.has(part.dataset.key);
-  const reached = () => [...view.querySelectorAll("a, button, summary")];
-  const focused = view.contains(document.activeElement) ? nameOf(document.activeElement) : undefined;
   const active = document.activeElement;
-  const [before, after] = [[...view.childNodes], [...next.childNodes]];
-  if (isSame && before.length === after.length) {
-    after.forEach((part, at) => {
-      if (part.isEqualNode(before[at])) renew(before[at], part);
-      else {
-        keepForms(before[at], part);
-        before[at].replaceWith(part);
-      }
-    });
-  } else {
-    if (isSame) keepForms(view, next);
-    view.replaceChildren(...next.childNodes);
-  }
-  // What was moved has lost it.
-  if (isSame && active !== document.activeElement && view.contains(active)) active.focus({ preventScroll: true });
-  if (isSame && focused && !view.contains(document.activeElement))
-    reached().find((part) => nameOf(part) === focused)?.focus({ preventScroll: true });
+  const isFocused = isSame && view.contains(active);
+  const around = isFocused && active.closest("section")?.querySelector("h2")?.textContent;
+  const before = [...view.childNodes];
+  const coming = [...next.childNodes];
+  const isAligned = isSame && before.length === coming.length;
+  // To be found before forms are moved, which changes the parts that they are in.
+  const isEqual = coming.map((part, at) => isAligned && part.isEqualNode(before[at]));
+  const isReplaced = (_, at) => !isEqual[at];
+  const typed = isSame ? keepForms(before.filter(isReplaced), coming.filter(isReplaced)) : [];
+  coming.forEach((part, at) => isEqual[at] && renew(before[at], part));
+  const parts = [...next.childNodes].map((part, at) => (isEqual[at] ? before[at] : part));
+  for (const part of before) if (!parts.includes(part)) part.remove();
+  // What is in its place is not touched: it would lose the focus and where it is scrolled to.
+  parts.forEach((part, at) => view.childNodes[at] === part || view.insertBefore(part, view.childNodes[at] ?? null));
+  view.append(...typed.map(left));
+  if (!isFocused || view.contains(document.activeElement)) return;
+  // What was moved has lost the focus; what is gone leaves it to the heading of what was around it.
+  const reached = [...view.querySelectorAll("a, button, summary")];
+  const place = view.contains(active) ? active : (reached.find((part) => nameOf(part) === nameOf(active)) ?? heading(around));
+  place?.focus({ preventScroll: true });
 }
 
-// Says that what is shown may be old, and why.
+// Says what is the matter with what is shown.
 function warn(text) {
   const element = document.getElementById("stale");
   if (element.textContent !== text) element.textContent = text;
+}
+
+// Says why what is shown may be old, and from when it is.
+function warnOld(why, what = "") {
+  const since = shown.isGood ? ` What is shown is as of ${shown.since.toLocaleString()}${what}.` : "";
+  warn(`${why.replace(/\.?$/, ".")}${since}`);
+}
+
+// Says that the page waits for a person, if it would have been read again by now.
+function warnPaused() {
+  if (!document.hidden && shown.isGood && Date.now() - shown.since >= 2 * REFRESH_MS)
+    warnOld("The page is not refreshed while a form is filled in, text is selected or the pointer moves over a button.");
 }
 
 function entitle() {
@@ -141,10 +181,8 @@ function mark({ name }) {
 // Says that a view is being read, if that takes some time.
 function wait(at, what) {
   waits.forEach(clearTimeout);
-  const isSame = what === shown.what;
-  const since = isSame && shown.isGood ? `; what is shown is as of ${shown.since.toLocaleTimeString()}` : "";
-  waits = [setTimeout(() => warn(`The service has not answered for ${SLOW_MS / 1000} s${since}.`), SLOW_MS)];
-  if (isSame) return;
+  waits = [setTimeout(() => warnOld(`The service has not answered for ${SLOW_MS / 1000} s.`), SLOW_MS)];
+  if (what === shown.what) return;
   view.setAttribute("aria-busy", "true");
   const load = () => {
     replace(h("main", {}, h("h1", {}, VIEWS[at.name]?.title ?? "Interlock"), h("p", { class: "faint" }, "Loading…")), false);
@@ -159,15 +197,15 @@ function failure(error, isShown) {
   if (error.needsLogin) {
     callerPlace.replaceChildren(h("button", { click: () => askToLogin(error.message, loggedIn) }, "Log in"));
     askToLogin(error.message, loggedIn);
+    if (isShown) warnOld(error.message);
     return isShown ? undefined : [h("h1", {}, "Log in"), h("p", {}, error.message)];
   }
-  const isUnanswered = error instanceof Unanswered;
   if (isShown) {
-    warn(isUnanswered ? `${error.message} What is shown may be old; the page tries again.` : error.message);
+    warnOld(error.message, "; the page tries again");
     return undefined;
   }
   warn("");
-  return [h("h1", {}, "Request failed"), h("p", {}, error.message, isUnanswered && " This page tries again every few seconds.")];
+  return [h("h1", {}, "Request failed"), h("p", {}, error.message, error instanceof Unanswered && " This page tries again every few seconds.")];
 }
 
 // Shows the view; again, if a person does not need it as it is, or has seen that it is not so any more.
@@ -190,14 +228,16 @@ async function show({ isAgain = false, isOutdated = false } = {}) {
   waits.forEach(clearTimeout);
   view.removeAttribute("aria-busy");
   const isSame = what === shown.what;
+  const isLeft = isAgain && !isOutdated && isBusy(view);
   if (problem) parts = failure(problem, isSame && shown.isGood);
+  else if (isLeft) warnPaused();
   else warn("");
   // Without a login nothing can be read.
   const isHeard = !problem?.needsLogin && !(problem instanceof Unanswered);
   const pause = problem ? 0 : REFRESH_TIMES * (performance.now() - begun);
   if (!problem?.needsLogin) timer = setTimeout(refresh, Math.max(REFRESH_MS, pause));
   if (isHeard && !callerPlace.textContent) showCaller();
-  if (!parts || (isAgain && !isOutdated && isBusy(view))) return;
+  if (!parts || isLeft) return;
   replace(h("main", {}, parts), isSame);
   shown = { what, isGood: !problem, since: new Date() };
   markProgress();
@@ -234,8 +274,10 @@ async function loggedIn() {
 function refresh() {
   clearTimeout(timer);
   if (isLoginOpen()) return;
-  if (isBusy(view)) timer = setTimeout(refresh, REFRESH_MS);
-  else show({ isAgain: true });
+  if (isBusy(view)) {
+    timer = setTimeout(refresh, REFRESH_MS);
+    warnPaused();
+  } else show({ isAgain: true });
 }
 
 document.getElementById("nav").append(

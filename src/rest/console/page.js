@@ -21,10 +21,12 @@ export function go(parts, query = {}) {
 const NOTICE_MS = 8000;
 let noticeTimer;
 
-// Says something for a while; what went wrong stays until it is closed or something else is done.
-export function notice(text, isError = false) {
+// Says something for a while, with a link if there is one; what went wrong stays until it is closed or
+// something else is done.
+export function notice(text, isError = false, link = undefined) {
   const element = document.getElementById("notice");
   element.textContent = text;
+  if (link) element.append(" ", link);
   clearTimeout(noticeTimer);
   if (!isError) noticeTimer = setTimeout(() => (element.textContent = ""), NOTICE_MS);
 }
@@ -49,9 +51,9 @@ export function markProgress() {
 }
 
 // Asks first, if there is a question, then does what `name` says, says how it ended, and shows the view
-// again; what was typed stays if it failed and there is still such a form. Actions of other keys go on
-// meanwhile. Whether it was done.
-export async function act(name, does, { question, key = name } = {}) {
+// again; what was typed stays if it failed. Actions of other keys go on meanwhile. `after` is called with
+// the answer, and may return a link to what was made. Whether it was done.
+export async function act(name, does, { question, key = name, after } = {}) {
   if (underWay.has(key)) {
     notice(`${name}: an earlier request is still under way.`);
     return false;
@@ -63,16 +65,17 @@ export async function act(name, does, { question, key = name } = {}) {
   underWay.add(key);
   markProgress();
   notice("");
+  let answer;
   let outcome;
   try {
-    await does();
+    answer = await does();
   } catch (error) {
     outcome = error;
   }
   underWay.delete(key);
   markProgress();
   if (!outcome) {
-    notice(`${name}: done.`);
+    notice(`${name}: done.`, false, after?.(answer));
     tell("interlock-changed");
     return true;
   }

@@ -1,7 +1,7 @@
 // Durable runs: step workflows, sagas and machines.
 
-import { ask, parsed, write } from "./service.js";
-import { badge, button, choice, excerpt, facts, folded, form, h, input, json, link, none, pages, section, table, time } from "./element.js";
+import { Refused, ask, parsed, write } from "./service.js";
+import { badge, button, choice, excerpt, facts, folded, form, h, input, json, link, none, pages, section, table, time, whole } from "./element.js";
 import { act, go, namespace } from "./page.js";
 
 const STATUSES = ["pending", "running", "waiting", "completed", "failed", "timed_out", "cancelled"];
@@ -9,12 +9,15 @@ const ENDED = ["completed", "failed", "timed_out", "cancelled"];
 
 export const RUN_COLUMNS = ["Run", "Definition", "Kind", "Status", "Step", "Created", "Ended"];
 
+// What the list of runs says of the error of one.
+const ERROR_CHARACTERS = 120;
+
 export const runRows = (runs) =>
   runs.map((run) => [
     link(["runs", run.runId], run.runId),
     `${run.definition.name} ${run.definition.version}`,
     run.kind,
-    badge(run.status),
+    [badge(run.status), run.error && ` ${excerpt(run.error.message, ERROR_CHARACTERS)}`],
     run.currentStep,
     time(run.createdAt),
     time(run.finishedAt),
@@ -63,13 +66,43 @@ function waiting({ for: what, name, until }) {
   return [what, name && ` ${name}`, until && [" until ", time(until)]];
 }
 
+// How much of the detail of an event is shown at first: that of the start has the input.
+const DETAIL_CHARACTERS = 1000;
+
+// The history of a run, or why it cannot be read: the run can still be cancelled.
+async function historyOf(runId, from) {
+  try {
+    return await ask("RunHistoryGetRequest", { runId, limit: 200, fromSequence: from ? Number(from) : undefined });
+  } catch (error) {
+    if (error instanceof Refused && !error.needsLogin) return error;
+    throw error;
+  }
+}
+
+function historyPart(runId, query, history) {
+  if (history instanceof Error) return section("History", h("p", {}, `The history cannot be read: ${history.message}`));
+  const { items, pagination } = history;
+  const parts = ["runs", runId];
+  const shown = (detail) => (query.whole || !detail ? detail : excerpt(detail, DETAIL_CHARACTERS));
+  const isCut = items.some(({ detail }) => shown(detail) !== detail);
+  return section(
+    "History",
+    table(
+      ["#", "Time", "Event", "Detail"],
+      items.map((event) => [String(event.sequence), time(event.time), event.eventType, shown(event.detail)]),
+    ),
+    isCut && h("p", { class: "faint" }, `The first ${DETAIL_CHARACTERS} characters of a detail are shown. `, whole(parts, query)),
+    h("p", { class: "pages" }, query.from && link(parts, "From the beginning"), pagination?.hasNext && items.length > 0 && link(parts, "Later events", { from: items.at(-1).sequence })),
+  );
+}
+
 export async function run([runId], query) {
+  const parts = ["runs", runId];
   const [{ run }, history, tasks] = await Promise.all([
     ask("RunGetRequest", { runId }),
-    ask("RunHistoryGetRequest", { runId, limit: 200, fromSequence: query.from ? Number(query.from) : undefined }),
+    historyOf(runId, query.from),
     ask("TasksGetRequest", { runId, limit: 50, cursor: query.tasks }),
   ]);
-  const last = history.items.at(-1);
   return [
     h("h1", {}, link(["runs"], "Runs"), ` / ${runId}`),
     facts([
@@ -112,19 +145,12 @@ export async function run([runId], query) {
     ],
     run.compensationErrors?.length > 0 &&
       section("Failed compensations", table(["Step", "Reason"], run.compensationErrors.map((fault) => [fault.step, fault.message]))),
-    section("Input", json(run.input)),
-    run.output !== undefined && section("Output", json(run.output)),
-    run.steps && folded("Results by step", json(run.steps)),
+    section("Input", json(run.input, parts, query)),
+    run.output !== undefined && section("Output", json(run.output, parts, query)),
+    run.steps && folded("Results by step", json(run.steps, parts, query)),
     run.signals?.length > 0 &&
       section("Signals", table(["Type", "Received", "Consumed", "Payload"], run.signals.map((signal) => [signal.type, time(signal.receivedAt), signal.consumed ? "yes" : "no", h("code", {}, excerpt(signal.payload))]))),
-    tasks.items.length > 0 && section("Tasks", table(TASK_COLUMNS, taskRows(tasks.items)), pages(["runs", runId], query, tasks.pagination, "tasks")),
-    section(
-      "History",
-      table(
-        ["#", "Time", "Event", "Detail"],
-        history.items.map((event) => [String(event.sequence), time(event.time), event.eventType, event.detail]),
-      ),
-      h("p", { class: "pages" }, query.from && link(["runs", runId], "From the beginning"), history.pagination?.hasNext && last && link(["runs", runId], "Later events", { from: last.sequence })),
-    ),
+    tasks.items.length > 0 && section("Tasks", table(TASK_COLUMNS, taskRows(tasks.items)), pages(parts, query, tasks.pagination, "tasks")),
+    historyPart(runId, query, history),
   ];
 }

@@ -5,13 +5,16 @@ use axum::http::Method;
 use super::super::{
     answer::Answered,
     described::{
-        ALWAYS, Description, Parameter, Shape, WRITES, entity::JSON_PATCH, parameter::part,
+        ALWAYS, Description, Parameter, Shape, WRITES,
+        entity::JSON_PATCH,
+        parameter::{IF_MATCH, part},
     },
     page::{PAGES, Page},
     spelling::{SPELLINGS, Spelling},
 };
 use crate::compat::Compat;
 use crate::error::{Code, Failure};
+use crate::event::EventType;
 use crate::operation::{Access, Route};
 
 /// One method of one path, from whichever table it is.
@@ -23,6 +26,7 @@ pub(super) struct Entry {
     pub(super) path: &'static str,
     pub(super) method: &'static Method,
     pub(super) description: &'static Description,
+    pub(super) parameters: Vec<&'static Parameter>,
     /// What is sent, by media type.
     pub(super) body: Vec<(&'static str, Shape)>,
     /// The answers, by media type.
@@ -92,6 +96,10 @@ impl Entry {
         if !body.is_empty() {
             codes.push(TOO_SLOW);
         }
+        let ignores_version = spelling.request == EventType::EntityDeleteRequest
+            && compat.deletions_ignore_if_match();
+        let mut parameters: Vec<_> = spelling.description.parameters.iter().collect();
+        parameters.retain(|parameter| !(ignores_version && parameter.name == IF_MATCH.name));
         if spelling.limit.status != Code::BadRequest.status() {
             codes.push((spelling.limit.status.as_u16(), Code::BadRequest));
         }
@@ -99,6 +107,7 @@ impl Entry {
             path: spelling.place().0,
             method: &spelling.method,
             description: spelling.description,
+            parameters,
             body,
             media: media.into_iter().collect(),
             is_tagged: matches!(spelling.read, Answered::Tagged(_)),
@@ -126,6 +135,7 @@ impl Entry {
             path: page.path,
             method: &page.method,
             description: page.description,
+            parameters: page.description.parameters.iter().collect(),
             media: media
                 .map(|(media, shape)| (*media, *shape, Amount::One))
                 .collect(),

@@ -17,7 +17,6 @@ use super::{
     json,
     problem::Problem,
 };
-use crate::auth::Permission;
 use crate::compat::Compat;
 use crate::event::payload::ErrorMember;
 use entry::{Amount, Entry, entries};
@@ -114,16 +113,11 @@ fn document(settings: SchemaSettings, compat: Compat) -> Value {
     document
 }
 
-/// Makes schemas what generators of clients read: no default that the schema itself rejects, and an
-/// empty schema in place of `true`.
+/// Makes schemas what generators of clients read: without the default null, which some write into
+/// their code as it is and others reject, and with an empty schema in place of `true`.
 fn tidy(value: &mut Value) {
     if let Value::Object(members) = value {
-        let may_be_null = match members.get("type") {
-            Some(Value::String(one)) => one == "null",
-            Some(Value::Array(several)) => several.iter().any(|one| one == "null"),
-            _ => true,
-        };
-        if !may_be_null && members.get("default").is_some_and(Value::is_null) {
+        if members.get("default").is_some_and(Value::is_null) {
             members.remove("default");
         }
         for (name, member) in members {
@@ -197,7 +191,8 @@ fn operation(
     }
     let token = entry.takes_token.then_some(&TOKEN);
     let key = entry.takes_key.then_some(&KEY);
-    for given in described.parameters.iter().chain(token).chain(key) {
+    let given = entry.parameters.iter().copied();
+    for given in given.chain(token).chain(key) {
         parameters.push(parameter(given, given.name, generator));
     }
     let mut object = json!({
@@ -232,9 +227,7 @@ fn description(entry: &Entry) -> String {
     }
     if let Some(route) = entry.operation {
         paragraphs.push(format!("Event: `{}`.", route.request));
-        if let Permission::Role(role) = route.needs {
-            paragraphs.push(format!("Requires the role `{role}`."));
-        }
+        paragraphs.extend(route.needs.sentence());
     }
     for (query, route) in &entry.by_query {
         paragraphs.push(format!("Event with `{query}`: `{}`.", route.request));

@@ -12,7 +12,7 @@ use crate::error::{Code, Failure};
 use crate::expr::Values;
 use crate::id::{DispatchKey, EntityId};
 use crate::program::Call;
-use crate::runtime::{Initiator, Runtime, Session, runs::EntityCall};
+use crate::runtime::{Initiator, Runtime, Session, apart::compute, runs::EntityCall};
 
 /// An action that is to be done for an event.
 pub(super) struct Action {
@@ -21,11 +21,6 @@ pub(super) struct Action {
     pub(super) request: String,
     /// The same for all tries of one event.
     pub(super) key: String,
-}
-
-/// Evaluates an expression over a row of a table.
-pub(super) fn compute(text: &str, values: &str, row: &str) -> Result<String, String> {
-    crate::expr::compute(text, values, row).map_err(|error| error.to_string())
 }
 
 fn failed(message: impl Into<String>) -> Failure {
@@ -48,7 +43,9 @@ impl Runtime {
             let message = format!("there is no connector \"{}\"", call.connector);
             Failure::new(Code::ConnectorUnavailable, message)
         })?;
-        let request = call.request.evaluate(&Values::of_input(&fire.data));
+        let (request, data) = (call.request.clone(), Arc::clone(&fire.data));
+        let evaluated = move || request.evaluate(&Values::of_input(&data));
+        let request = self.evaluate(tenant, evaluated).await?;
         let request = request.map_err(|error| {
             failed(format!(
                 "the action of the event `{}` cannot be evaluated: {error}",

@@ -16,7 +16,7 @@ use crate::expr;
 use crate::id::Tenant;
 use crate::registry::bundle::{Machine, MachineEvent};
 
-use super::Runtime;
+use super::{Initiator, Runtime};
 
 pub(super) use acted::{Acted, Acting};
 pub use native::{EntityEvent, Native};
@@ -80,24 +80,6 @@ impl Fire {
     }
 }
 
-/// Checks that a guard holds for the data of an event.
-fn check_guard(event: &str, guard: Option<&str>, data: &str) -> Result<(), Failure> {
-    let Some(guard) = guard else {
-        return Ok(());
-    };
-    match expr::holds(guard, data) {
-        Ok(true) => Ok(()),
-        Ok(false) => {
-            let message = format!("the guard of the event `{event}` does not hold: {guard}");
-            Err(Failure::new(Code::GuardRejected, message).with("guard", guard))
-        }
-        Err(error) => {
-            let message = format!("the guard of the event `{event}` cannot be evaluated: {error}");
-            Err(Failure::new(Code::GuardError, message).with("guard", guard))
-        }
-    }
-}
-
 /// Why an event has failed whose call of a connector has.
 fn failure_of(failed: CallFailed) -> Failure {
     match failed {
@@ -107,12 +89,41 @@ fn failure_of(failed: CallFailed) -> Failure {
         CallFailed::Unavailable { message } | CallFailed::Lost { message } => {
             Failure::new(Code::ConnectorUnavailable, message)
         }
-        CallFailed::TimedOut(_) => Failure::new(Code::ConnectorUnavailable, failed.to_string()),
+        CallFailed::TimedOut(_) | CallFailed::NothingDone(_) => {
+            Failure::new(Code::ConnectorUnavailable, failed.to_string())
+        }
         CallFailed::Cancelled | CallFailed::NotSent => Failure::cancelled(),
     }
 }
 
 impl Runtime {
+    /// Checks that a guard holds for the data of an event.
+    async fn check_guard(
+        &self,
+        by: &Initiator,
+        event: &str,
+        guard: Option<&str>,
+        data: &Arc<str>,
+    ) -> Result<(), Failure> {
+        let Some(guard) = guard else {
+            return Ok(());
+        };
+        let (text, data) = (guard.to_owned(), Arc::clone(data));
+        let holds = self.evaluate(&by.tenant, move || expr::holds(&text, &data));
+        match holds.await? {
+            Ok(true) => Ok(()),
+            Ok(false) => {
+                let message = format!("the guard of the event `{event}` does not hold: {guard}");
+                Err(Failure::new(Code::GuardRejected, message).with("guard", guard))
+            }
+            Err(error) => {
+                let message =
+                    format!("the guard of the event `{event}` cannot be evaluated: {error}");
+                Err(Failure::new(Code::GuardError, message).with("guard", guard))
+            }
+        }
+    }
+
     /// The database whose rows a machine moves; none if it moves entities.
     pub async fn database_of(
         &self,

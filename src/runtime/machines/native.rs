@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Instant};
 use parking_lot::Mutex;
 use tracing::info;
 
-use super::{Acting, Fire, Fired, check_guard};
+use super::{Acting, Fire, Fired};
 use crate::connector::Config;
 use crate::dispatch::{Callee, CriterionResult, Reply, TransitionContext};
 use crate::engine::{Answer, Answered, Dispatch, DispatchRecord, Run, Start};
@@ -266,10 +266,10 @@ impl Runtime {
             return Err(Failure::new(Code::WorkflowFailed, message).into());
         };
         if let Callee::Criterion { .. } = call.callee {
-            let data = event.map_or(NO_DATA, |event| &event.data);
+            let data = event.map_or_else(|| NO_DATA.into(), |event| Arc::clone(&event.data));
             let guard = call.settings.context.as_deref();
-            let checked = check_guard(context.transition.as_str(), guard, data);
-            let reason = match checked {
+            let transition = context.transition.as_str();
+            let reason = match self.check_guard(by, transition, guard, &data).await {
                 Ok(()) => None,
                 Err(failure) if event.is_none() && failure.code() == Code::GuardRejected => {
                     Some(failure.message().into())
@@ -286,7 +286,8 @@ impl Runtime {
         // Any caller may import a workflow: what is asked of connectors depends on the guard that an
         // administrator gave.
         let way = fire.way(context.from.as_str())?;
-        check_guard(&way.name, way.guard.as_deref(), &fire.data)?;
+        let guard = way.guard.as_deref();
+        self.check_guard(by, &way.name, guard, &fire.data).await?;
         let acting = session.acting().cloned();
         let acting = acting.unwrap_or_else(Acting::for_event);
         let key = acting.key_of(id, context);

@@ -4,11 +4,11 @@ use std::{sync::Arc, time::Duration};
 
 use tokio_util::sync::CancellationToken;
 
-use super::{Fire, Fired, act::compute, acted::key_of_event, check_guard, failure_of};
+use super::{Fire, Fired, acted::key_of_event, failure_of};
 use crate::connector::{CallFailed, Connector, RowCall, RowTransaction};
 use crate::error::{Code, Failure};
 use crate::program::Call;
-use crate::runtime::{Initiator, Runtime};
+use crate::runtime::{Initiator, Runtime, apart::compute};
 
 impl Runtime {
     /// Fires an event for a row. The row is locked until its state is written, so that events for
@@ -40,7 +40,8 @@ impl Runtime {
         let previous = row.status();
         let previous = previous.unwrap_or_else(|| fire.machine.initial.clone());
         let event = fire.way(&previous)?;
-        check_guard(&event.name, event.guard.as_deref(), &fire.data)?;
+        let guard = event.guard.as_deref();
+        self.check_guard(by, &event.name, guard, &fire.data).await?;
         let result = match &event.action {
             Some(action) => Some(
                 self.act_for_row(by, fire, action, database, &mut row)

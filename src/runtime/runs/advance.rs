@@ -10,6 +10,7 @@ use super::{
 };
 use crate::clock::Timestamp;
 use crate::error::{Code, Failure};
+use crate::expr;
 use crate::id::{RunId, Tenant};
 use crate::pool::{AT_ONCE_BYTES_MAX, Pool};
 use crate::program::{
@@ -99,6 +100,8 @@ pub(super) struct Advancing<'a> {
     pub(super) depth: u32,
     /// What is known of its history and not committed.
     pub(super) uncommitted: Vec<HistoryEvent>,
+    /// What follows the commit.
+    pub(super) effects: Vec<Effect>,
     /// How many bytes the unit held before what has arrived.
     pub(super) held_before: usize,
     pub(super) program: Arc<Program>,
@@ -157,6 +160,7 @@ impl Runtime {
                 attempt: if is_first { advance.attempt } else { 0 },
                 depth: begun.run.depth,
                 uncommitted: Vec::new(),
+                effects: Vec::new(),
                 held_before,
                 program,
                 now: self.0.clock.now(),
@@ -259,7 +263,7 @@ impl Runtime {
                 .turn(session, &advancing, run, arrival, is_full)
                 .await?;
             advancing.uncommitted.extend(turn.history);
-            turned.effects.extend(turn.effects);
+            advancing.effects.extend(turn.effects);
             if is_first {
                 turned.is_taken = turn.taken;
                 is_first = false;
@@ -278,6 +282,7 @@ impl Runtime {
         }
         state.run = run;
         turned.history = advancing.uncommitted;
+        turned.effects = advancing.effects;
         if let Some(ending) = ending {
             state.keep_attempt(ending, &mut turned.history);
         }
@@ -303,8 +308,7 @@ impl Runtime {
         Ok(uncommitted > UNCOMMITTED_MAX || run.bytes() > LOADED_MAX || passed > ADVANCE_MAX)
     }
 
-    /// Takes one turn. Where it may read much, it does so apart from the threads that serve
-    /// requests.
+    /// Takes one turn. Where it reads much, it does so apart from the threads that serve requests.
     pub(super) async fn turn(
         &self,
         session: &mut Session,
@@ -320,7 +324,7 @@ impl Runtime {
         let limits = self.0.settings.runs.limits;
         let is_apart = advancing.conflicts >= CONFLICTS_APART;
         let is_contended = advancing.conflicts >= CONFLICTS_MAX;
-        let turn = move || {
+        let turn = move |run: Run, arrival| {
             let world = World {
                 program: &program,
                 now,
@@ -332,12 +336,15 @@ impl Runtime {
             };
             run.advance(arrival, &world)
         };
-        let turned = if bytes <= AT_ONCE_BYTES_MAX {
-            turn()
+        let is_small = bytes <= AT_ONCE_BYTES_MAX;
+        let at_once = || expr::at_once(|| turn(run.clone(), arrival.clone()));
+        let turned = if let Some(turned) = is_small.then(at_once).flatten() {
+            turned
         } else {
             let party = self.storage().party(&advancing.by.tenant).await?;
             session.leave_slot_alone();
-            let turned = Pool::for_evaluating().run(party, |_| turn()).await;
+            let turning = Pool::for_evaluating().run(party, move |_| turn(run, arrival));
+            let turned = turning.await;
             session.take_slot().await;
             turned
         };

@@ -28,6 +28,7 @@ use crate::program::{
 };
 use crate::runtime::{
     Runtime, Session,
+    apart::compute,
     incidents::{Held, Verdict},
 };
 use crate::storage::{StoredRun, Work};
@@ -436,9 +437,7 @@ impl Runtime {
             timeout: self.0.settings.runs.tasks_wait,
             cancel: calls.stop(),
             given_up: called.given_up,
-            compute: &|text, values, row| {
-                crate::expr::compute(text, values, row).map_err(|error| error.to_string())
-            },
+            compute: &compute,
         };
         match calls.connectors().call(call).await {
             Ok(output) => Some(Answer::Outcome {
@@ -451,6 +450,10 @@ impl Runtime {
                 message: failure.to_string().into(),
             }),
             Err(CallFailed::TimedOut(_)) => Some(Answer::Deadline),
+            // It is known that it was not done, so it is not asked for again.
+            Err(failure @ CallFailed::NothingDone(_)) => {
+                Some(unsuccessful("timeout", &failure.to_string()))
+            }
             Err(CallFailed::Unavailable { message }) => Some(Answer::Lost {
                 code: "CONNECTOR_UNAVAILABLE".into(),
                 message: message.into(),
@@ -537,8 +540,12 @@ pub(super) fn step_of(purpose: &Purpose) -> &str {
 }
 
 fn failed(message: &str) -> Answer {
+    unsuccessful("failure", message)
+}
+
+fn unsuccessful(outcome: &str, message: &str) -> Answer {
     Answer::Outcome {
-        outcome: "failure".into(),
+        outcome: outcome.into(),
         output: serde_json::json!({"error": message}).to_string().into(),
     }
 }

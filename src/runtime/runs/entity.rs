@@ -442,7 +442,8 @@ impl Change<'_> {
             id: entity_id(&self.entity_id)?,
             content,
             transition,
-            if_match: self.if_match,
+            // As in requests: an empty text names no version, and `*` is any.
+            if_match: self.if_match.filter(|named| !matches!(&**named, "" | "*")),
         })
     }
 }

@@ -12,10 +12,11 @@ use std::{
     time::Duration,
 };
 
+use futures_util::FutureExt as _;
 use tokio::{
-    sync::Semaphore,
+    sync::{Notify, Semaphore},
     task::JoinSet,
-    time::{sleep, timeout},
+    time::{Instant, sleep, sleep_until, timeout},
 };
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
@@ -41,7 +42,7 @@ const PAGE: usize = 100;
 /// How many tables of one tenant are written at once.
 const OF_TENANT: usize = 4;
 
-/// So many rows in turn that the database refuses are about the table, not about the rows.
+/// So many rows that the database refuses again in one pass are about the table, not about the rows.
 const REFUSED_MAX: usize = 10;
 
 /// The pauses after a failure.
@@ -52,24 +53,130 @@ const BACKOFF: Backoff = Backoff::new(PAUSE_FIRST, Duration::from_secs(30));
 const MAKE_MAX: Duration = Duration::from_secs(5);
 
 /// Where the writing of a table stands.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct MirrorProgress {
-    /// The run that was looked at last.
-    after: Option<String>,
-    /// Whether this pass has left a run.
-    has_left: bool,
-    refused_in_turn: usize,
+    /// The runs whose rows the database has refused, by their places. One that was committed again
+    /// since is tried at once.
+    refused: HashMap<Box<str>, Refused>,
+    /// When the last pass began, how many there were, and how many rows it was refused again.
+    began: Instant,
+    passes: u64,
+    refused_again: usize,
+    /// Until when no refused row is tried again, because the table seems to refuse all of them.
+    rests_until: Instant,
+    rest: Backoff,
+    /// The place of the last of them: those behind it come first after the rest.
+    tried_to: Option<Box<str>>,
 }
 
-/// What became of the runs of a table, from the one after which it began to the last.
+/// A row that the database has refused.
+#[derive(Debug)]
+struct Refused {
+    run: ToMirror,
+    again: Instant,
+    pause: Backoff,
+    /// The last pass that has met it.
+    pass: u64,
+}
+
+/// What became of the runs of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pass {
     /// There is none.
     UpToDate,
     /// Each is written. More may have been committed meanwhile.
     Wrote,
-    /// The database has refused some, or cannot be reached.
-    Left,
+    /// The database has refused some.
+    Refused,
+    /// The database cannot be reached.
+    Unreachable,
+}
+
+impl MirrorProgress {
+    fn new() -> Self {
+        let now = Instant::now();
+        Self {
+            refused: HashMap::new(),
+            began: now,
+            passes: 0,
+            refused_again: 0,
+            rests_until: now,
+            rest: BACKOFF,
+            tried_to: None,
+        }
+    }
+
+    fn pass_begins(&mut self) {
+        self.began = Instant::now();
+        self.passes += 1;
+        self.refused_again = 0;
+    }
+
+    /// Returns whether any row is still refused.
+    fn pass_ends(&mut self) -> bool {
+        // Other processes may have written them.
+        self.refused.retain(|_, row| row.pass == self.passes);
+        if self.began >= self.rests_until {
+            self.tried_to = None;
+        }
+        !self.refused.is_empty()
+    }
+
+    /// Whether this pass writes a run.
+    fn is_due(&mut self, run: &ToMirror) -> bool {
+        let Some(row) = self.refused.get_mut(run.place()) else {
+            return true;
+        };
+        if !row.run.is_as_committed(run) {
+            self.refused.remove(run.place());
+            return true;
+        }
+        row.pass = self.passes;
+        let tried_to = self.tried_to.as_deref();
+        row.again <= self.began
+            && self.rests_until <= self.began
+            && tried_to.is_none_or(|tried_to| run.place() > tried_to)
+    }
+
+    fn was_refused(&self, run: &ToMirror) -> bool {
+        self.refused.contains_key(run.place())
+    }
+
+    /// Whether the table seems to refuse whatever was refused before.
+    const fn is_resting(&self) -> bool {
+        self.refused_again >= REFUSED_MAX
+    }
+
+    fn wrote(&mut self, run: &ToMirror) {
+        if self.refused.remove(run.place()).is_some() {
+            self.rest.reset();
+        }
+    }
+
+    fn refuse(&mut self, run: ToMirror) {
+        let now = Instant::now();
+        if self.was_refused(&run) {
+            self.refused_again += 1;
+            if self.is_resting() {
+                self.rests_until = now + self.rest.pause();
+                self.tried_to = Some(run.place().into());
+            }
+        }
+        let row = self.refused.entry(run.place().into());
+        let row = row.or_insert_with(|| Refused {
+            run,
+            again: now,
+            pause: BACKOFF,
+            pass: self.passes,
+        });
+        row.again = now + row.pause.pause();
+    }
+
+    /// When the next refused row is tried again.
+    fn next_try(&self) -> Instant {
+        let next = self.refused.values().map(|row| row.again).min();
+        self.rests_until.max(next.unwrap_or(self.began))
+    }
 }
 
 /// What became of one run.
@@ -146,7 +253,7 @@ impl Runtime {
     pub async fn keep_mirrors(self, stop: CancellationToken) {
         let mut tasks: JoinSet<MirrorName> = JoinSet::new();
         // Of each that is written: whether more came since.
-        let mut at_work: HashMap<MirrorName, bool> = HashMap::new();
+        let mut at_work: HashMap<MirrorName, Arc<Notify>> = HashMap::new();
         let shares = Shares::new(OF_TENANT);
         let mut nodes = self.storage().sharing();
         loop {
@@ -165,7 +272,9 @@ impl Runtime {
                 () = self.storage().mirrors_changed() => self.storage().take_mirrors(),
                 Some(ended) = tasks.join_next(), if !tasks.is_empty() => match ended {
                     Ok(name) => {
-                        let is_behind = at_work.remove(&name) == Some(true);
+                        let more = at_work.remove(&name);
+                        let since = more.and_then(|more| more.notified().now_or_never());
+                        let is_behind = since.is_some();
                         is_behind.then_some(name).into_iter().collect()
                     }
                     // Panics are contained.
@@ -173,43 +282,53 @@ impl Runtime {
                 },
             };
             for name in begun {
-                if let Some(more) = at_work.get_mut(&name) {
-                    *more = true;
+                if let Some(more) = at_work.get(&name) {
+                    more.notify_one();
                     continue;
                 }
-                at_work.insert(name.clone(), false);
+                let more = Arc::new(Notify::new());
+                at_work.insert(name.clone(), Arc::clone(&more));
                 let share = shares.of(name.tenant.clone());
                 let runtime = self.clone();
                 tasks.spawn(async move {
-                    Box::pin(runtime.write_mirror(&name, &share)).await;
+                    Box::pin(runtime.write_mirror(&name, &share, &more)).await;
                     name
                 });
             }
         }
     }
 
-    /// Writes the runs of a table until all are written.
-    async fn write_mirror(&self, name: &MirrorName, turns: &Semaphore) {
-        let mut at = MirrorProgress::default();
+    /// Writes the runs of a table until all are written. A row that the database refuses has its own
+    /// pause, which those that are committed meanwhile do not wait for.
+    async fn write_mirror(&self, name: &MirrorName, turns: &Semaphore, more: &Notify) {
+        let mut at = MirrorProgress::new();
         let mut backoff = BACKOFF;
         let mut was_behind = false;
-        sleep(GATHER).await;
         loop {
+            sleep(GATHER).await;
             match contained(Box::pin(self.write_pass(name, turns, &mut at))).await {
                 Ok(Pass::UpToDate) => break,
-                Ok(Pass::Wrote) => {
+                Ok(Pass::Wrote) => backoff.reset(),
+                Ok(Pass::Refused) => {
                     backoff.reset();
-                    continue;
+                    was_behind = true;
+                    tokio::select! {
+                        () = sleep_until(at.next_try()) => {}
+                        () = more.notified() => {}
+                    }
                 }
-                Ok(Pass::Left) => {}
+                Ok(Pass::Unreachable) => {
+                    was_behind = true;
+                    backoff.wait().await;
+                }
                 Err(fault) => {
                     let failure = fault.into_failure();
                     let (failure, tenant) = (failure.in_full(), name.tenant.as_str());
                     warn!(%failure, tenant, "a table that shows runs could not be written");
+                    was_behind = true;
+                    backoff.wait().await;
                 }
             }
-            was_behind = true;
-            backoff.wait().await;
         }
         if was_behind {
             let (tenant, namespace) = (name.tenant.as_str(), &*name.namespace);
@@ -220,7 +339,7 @@ impl Runtime {
         }
     }
 
-    /// Writes the runs of a table after one, to the last.
+    /// Writes the runs of a table, but those whose pause is not over.
     async fn write_pass(
         &self,
         name: &MirrorName,
@@ -230,21 +349,23 @@ impl Runtime {
         let (tenant, namespace) = (&name.tenant, &name.namespace);
         let mirror = self.0.registry.mirror(tenant, namespace, &name.bundle);
         let mirror = mirror.await?;
-        // Those before the first one are looked at again by the next pass.
-        let mut is_up_to_date = at.after.is_none();
-        at.has_left = false;
+        at.pass_begins();
+        let mut after: Option<String> = None;
         loop {
-            let after = at.after.as_deref();
-            let page = self.storage().to_mirror(name, after, PAGE).await?;
-            if page.is_empty() {
-                at.after = None;
-                return Ok(match (at.has_left, is_up_to_date) {
-                    (true, _) => Pass::Left,
-                    (false, true) => Pass::UpToDate,
-                    (false, false) => Pass::Wrote,
+            let page = self.storage().to_mirror(name, after.as_deref(), PAGE);
+            let mut page = page.await?;
+            let Some(last) = page.last() else {
+                return Ok(match (after, at.pass_ends()) {
+                    (None, _) => Pass::UpToDate,
+                    (Some(_), false) => Pass::Wrote,
+                    (Some(_), true) => Pass::Refused,
                 });
+            };
+            after = Some(last.place().to_owned());
+            page.retain(|run| at.is_due(run));
+            if page.is_empty() {
+                continue;
             }
-            is_up_to_date = false;
             // What is written is at least as new as the records say.
             self.storage().refresh().await?;
             let turn = turns.acquire().await;
@@ -253,12 +374,16 @@ impl Runtime {
             let (written, is_reachable) = written?;
             self.note_mirrored(tenant, &written).await?;
             if !is_reachable {
-                return Ok(Pass::Left);
+                return Ok(Pass::Unreachable);
+            }
+            if written.is_empty() {
+                // It may be about the table: the next page is not refused as fast as it is read.
+                sleep(PAUSE_FIRST).await;
             }
         }
     }
 
-    /// Writes these runs. Returns those that are written, and whether the others are worth trying.
+    /// Writes these runs. Returns those that are written, and whether the database can be reached.
     async fn write_page(
         &self,
         tenant: &Tenant,
@@ -268,6 +393,9 @@ impl Runtime {
     ) -> Result<(Vec<ToMirror>, bool), Failure> {
         let mut written = Vec::with_capacity(page.len());
         for run in page {
+            if at.is_resting() && at.was_refused(&run) {
+                continue;
+            }
             let outcome = match mirror {
                 Some(mirror) => self.write_row(tenant, mirror, run.run).await?,
                 // Nothing is known of its bundle any more.
@@ -275,8 +403,7 @@ impl Runtime {
             };
             let (reason, is_refused) = match outcome {
                 Written::Yes => {
-                    at.refused_in_turn = 0;
-                    at.after = Some(run.place().to_owned());
+                    at.wrote(&run);
                     written.push(run);
                     continue;
                 }
@@ -287,16 +414,10 @@ impl Runtime {
                 tenant = tenant.as_str(), run.id = %run.run, reason,
                 "a run could not be written to the table that shows runs; trying again"
             );
-            at.has_left = true;
             if !is_refused {
                 return Ok((written, false));
             }
-            at.after = Some(run.place().to_owned());
-            at.refused_in_turn += 1;
-            if at.refused_in_turn == REFUSED_MAX {
-                at.refused_in_turn = 0;
-                return Ok((written, false));
-            }
+            at.refuse(run);
         }
         Ok((written, true))
     }

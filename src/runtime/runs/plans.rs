@@ -187,7 +187,10 @@ impl Runtime {
         };
         let (key, now) = (advancing.plan_key(plan), advancing.now);
         let plans = &self.0.plans;
-        let asked = |state: &mut PlanState| state.permit(form, executor, now);
+        let effects = advancing.effects.iter();
+        let uncommitted = effects.filter_map(|effect| effect.sample_of(plan, executor));
+        let uncommitted: Vec<_> = uncommitted.collect();
+        let asked = |state: &mut PlanState| state.permit(form, executor, &uncommitted, now);
         let permit = plans.with(key.clone(), &program, asked);
         if permit == Permit::Granted {
             advancing.permits.push(PermitTaken {
@@ -356,7 +359,7 @@ mod tests {
         let now = Timestamp::from_micros(1);
         let ask = || {
             let form = &program.plans["p"];
-            let permit = |state: &mut PlanState| state.permit(form, "a", now);
+            let permit = |state: &mut PlanState| state.permit(form, "a", &[], now);
             let permit = plans.with(key("t", "w"), &program, permit);
             (permit == Permit::Granted).then(|| PermitTaken {
                 plans: Arc::clone(&plans),

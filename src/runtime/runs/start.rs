@@ -275,6 +275,7 @@ impl Runtime {
             attempt: 0,
             depth: state.run.depth,
             uncommitted: history.clone(),
+            effects: Vec::new(),
             held_before: session.unit()?.bytes(),
             program: starting.program,
             now: starting.now,

@@ -35,7 +35,7 @@ impl Runtime {
         call: &RunsCall,
         image: &Image,
     ) -> Result<(), Failure> {
-        let scope = scope(call, image);
+        let scope = scope(call, image).into();
         let done = match &*call.task {
             OnRuns::Start(start) => {
                 self.start_for(session, by, (call, start), image.id, &scope)
@@ -65,17 +65,18 @@ impl Runtime {
         by: &Initiator,
         (call, start): (&RunsCall, &StartsRun),
         entity: EntityId,
-        scope: &str,
+        scope: &Arc<str>,
     ) -> Result<(), Failure> {
         let max = self.0.settings.runs.limits.payload_max;
-        let input = start.input(max, scope).map_err(|error| unmapped(&error))?;
-        let key = start
-            .key(scope)
-            .map_err(|error| unmapped(&error))?
-            .unwrap_or_else(|| {
-                let transition = &call.transition_context.transition;
-                format!("{entity}:{transition}:{}", session.entry())
-            });
+        let (starts, scope) = (start.clone(), Arc::clone(scope));
+        let mapped =
+            move || Ok::<_, MappingError>((starts.input(max, &scope)?, starts.key(&scope)?));
+        let mapped = self.evaluate(&by.tenant, mapped).await?;
+        let (input, key) = mapped.map_err(|error| unmapped(&error))?;
+        let key = key.unwrap_or_else(|| {
+            let transition = &call.transition_context.transition;
+            format!("{entity}:{transition}:{}", session.entry())
+        });
         let name = RunName {
             namespace: Arc::clone(&start.namespace),
             name: Arc::clone(&start.definition),
@@ -98,16 +99,14 @@ impl Runtime {
         by: &Initiator,
         signals: &SignalsRuns,
         entity: EntityId,
-        scope: &str,
+        scope: &Arc<str>,
     ) -> Result<(), Failure> {
         let max = self.0.settings.runs.limits.payload_max;
-        let signal = Signal {
-            kind: Arc::clone(&signals.signal),
-            payload: signals
-                .payload(max, scope)
-                .map_err(|error| unmapped(&error))?
-                .into(),
-        };
+        let kind = Arc::clone(&signals.signal);
+        let (signals, scope) = (signals.clone(), Arc::clone(scope));
+        let payload = self.evaluate(&by.tenant, move || signals.payload(max, &scope));
+        let payload = payload.await?.map_err(|error| unmapped(&error))?.into();
+        let signal = Signal { kind, payload };
         let mut wanted = RunsWanted {
             entity: Some(entity),
             ..RunsWanted::default()

@@ -5,12 +5,17 @@ use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
+use tracing::{info, warn};
 
 use crate::clock::Timestamp;
 use crate::storage::port::ModelRow;
+use crate::telemetry::measure;
 
 /// How long a read waits for what it has seen to be on the disk.
 pub(in crate::storage) const DISK_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Commits whose times are further ahead of the clock are reported: it must have been wrong.
+const AHEAD_MAX: Duration = Duration::from_secs(5);
 
 /// The times of commits.
 ///
@@ -31,6 +36,8 @@ struct State {
     /// Of those that can be read already, the models whose entities they change; none if that may
     /// be any.
     readable: Vec<(Timestamp, Option<Vec<ModelRow>>)>,
+    /// Whether it was reported that times are ahead of the clock.
+    is_ahead: bool,
 }
 
 impl Instants {
@@ -40,6 +47,7 @@ impl Instants {
                 floor: newest,
                 writing: Vec::new(),
                 readable: Vec::new(),
+                is_ahead: false,
             }),
             finished: Notify::new(),
         }
@@ -58,7 +66,15 @@ impl Instants {
         let first = Timestamp::from_micros(now.micros().max(state.floor.micros() + 1));
         state.floor = Timestamp::from_micros(first.micros() + count - 1);
         state.writing.push(first);
+        state.compare(first, now);
         first
+    }
+
+    /// Reports that the newest commit is ahead of the clock, if it is.
+    pub(in crate::storage) fn compare(&self, now: Timestamp) {
+        let mut state = self.lock();
+        let newest = state.floor;
+        state.compare(newest, now);
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -127,6 +143,26 @@ impl Instants {
     }
 }
 
+impl State {
+    /// A read as of the present does not show what has a later time, and nobody expects that.
+    fn compare(&mut self, at: Timestamp, now: Timestamp) {
+        let ahead = at.since(now);
+        measure::commit_time_ahead(ahead);
+        let was_ahead = std::mem::replace(&mut self.is_ahead, ahead > AHEAD_MAX);
+        if self.is_ahead && !was_ahead {
+            warn!(
+                newest = %at,
+                ahead_s = ahead.as_secs(),
+                "the newest commit is ahead of the clock; until the clock has reached it, commits \
+                 get times after it, and reads with pointInTime up to the present do not show them; \
+                 set the clock if it is behind, else see `interlock help operators`"
+            );
+        } else if was_ahead && !self.is_ahead {
+            info!("the times of commits are those of the clock again");
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use futures_util::FutureExt as _;
@@ -150,6 +186,21 @@ mod tests {
             at(31),
             "no more than the present is promised"
         );
+    }
+
+    #[test]
+    fn times_ahead_of_the_clock_are_noticed_until_it_has_reached_them() {
+        let day = at(86_400_000_000);
+        let instants = Instants::new(day);
+        let is_ahead = || instants.lock().is_ahead;
+        instants.compare(day.before(AHEAD_MAX));
+        assert!(!is_ahead());
+        instants.compare(day.before(2 * AHEAD_MAX));
+        assert!(is_ahead());
+        let first = instants.stamp(at(0), 1);
+        assert!(first > day && is_ahead());
+        instants.stamp(first.after(AHEAD_MAX), 1);
+        assert!(!is_ahead());
     }
 
     #[tokio::test]

@@ -60,6 +60,11 @@ impl ToMirror {
     pub fn place(&self) -> &str {
         &self.record.key.name
     }
+
+    /// Whether the run was not committed between the two.
+    pub fn is_as_committed(&self, other: &Self) -> bool {
+        self.record.position == other.record.position
+    }
 }
 
 /// The tables that are behind.

@@ -127,9 +127,11 @@ impl Upkeep {
     }
 
     /// Whether it has a place among the commits: it changes what batches are validated by, or relies
-    /// on that, or on what other processes have not done meanwhile.
+    /// on that, or on what other processes have not done meanwhile. A request that is to be done
+    /// once relies on its repeat not having been done elsewhere.
     pub(in crate::storage) const fn is_link(&self) -> bool {
-        self.revises() || matches!(self, Self::Fill { .. }) || !self.freed().is_empty()
+        let is_once = self.outcome().is_some();
+        self.revises() || matches!(self, Self::Fill { .. }) || !self.freed().is_empty() || is_once
     }
 
     /// How many bytes fewer tenants have stored then.

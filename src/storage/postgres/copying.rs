@@ -10,7 +10,7 @@ use sqlx_postgres::{PgArguments, PgConnection, PgExecutor, PgRow};
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
-use super::{bring_up_to_date, failure::Trouble, server::Servers};
+use super::{NEEDED_BY_ONE, bring_up_to_date, failure::Trouble, server::Servers};
 use crate::storage::port::{
     CopyError, CopyMark, Kind, Migrate, OpenError, Row, Server, Table, Value,
 };
@@ -73,7 +73,8 @@ impl CopyEnd {
     /// A database that no service uses.
     async fn open(server: &Server) -> Result<Self, CopyError> {
         let servers = Servers::parse(&server.url).map_err(cannot_be_used)?;
-        let mut connection = servers.connect().await.map_err(cannot_be_used)?.connection;
+        let reached = servers.connect_among(NEEDED_BY_ONE).await;
+        let mut connection = reached.map_err(cannot_be_used)?.connection;
         connection.execute(SESSION).await?;
         wait_until_unused(&mut connection, LIVE).await?;
         let mut end = Self(connection);

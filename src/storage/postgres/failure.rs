@@ -11,8 +11,18 @@ pub(super) enum Trouble {
     Url(String),
     #[error("the PostgreSQL server does not answer ({0}); start it, or correct CYODA_POSTGRES_URL")]
     Absent(String),
-    #[error("the PostgreSQL server takes no more connections ({0}); raise its limit, or end some")]
+    #[error(
+        "the PostgreSQL server takes no more connections ({0}); a service needs at least {needed}: \
+         raise its limit, or that of its pooler, or end some",
+        needed = super::NEEDED
+    )]
     Crowded(String),
+    #[error(
+        "a pooler between this process and the PostgreSQL server does not keep sessions: set it to \
+         session mode (PgBouncer: `pool_mode = session`), or name the server itself in \
+         CYODA_POSTGRES_URL"
+    )]
+    Pooled,
     #[error(
         "no TLS connection to the PostgreSQL server ({0}); set it up there, or correct `sslmode` in \
          CYODA_POSTGRES_URL"
@@ -90,6 +100,9 @@ impl From<sqlx::Error> for Trouble {
         if matches!(error, sqlx::Error::Tls(_)) {
             return Self::Tls(text);
         }
+        if matches!(error, sqlx::Error::PoolTimedOut) {
+            return Self::Crowded("it has given none in time".to_owned());
+        }
         let code = error
             .as_database_error()
             .and_then(sqlx::error::DatabaseError::code);
@@ -99,6 +112,8 @@ impl From<sqlx::Error> for Trouble {
             Some("42501") => Self::Rights(text),
             Some("25006") => Self::ReadOnly,
             Some("53300") => Self::Crowded(text),
+            // Statements of another session are there, or those of this one are not.
+            Some("42P05" | "26000") => Self::Pooled,
             Some("57P03") | None => Self::Absent(text),
             Some(_) => Self::Other(text),
         }

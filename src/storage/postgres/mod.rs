@@ -82,6 +82,12 @@ const SESSION_READS: &str = include_str!("sql/session_reads.sql");
 /// one waits for notifications, and one says that the process is live.
 const BESIDE_READS: u32 = 4;
 
+/// How many connections a service needs at least: two of them read.
+const NEEDED: u32 = BESIDE_READS + 2;
+
+/// How many a command needs that uses one: another one shows whether a pooler keeps sessions apart.
+const NEEDED_BY_ONE: u32 = 2;
+
 /// How long a read waits for a connection.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -114,9 +120,9 @@ impl Postgres {
         let servers = Servers::parse(&server.url)?;
         let begun = Instant::now();
         let mut said = String::new();
-        let options = loop {
-            let trouble = match prepare(&servers, settings.migrate).await {
-                Ok((options, _)) => break options,
+        let database = loop {
+            let trouble = match Self::try_open(settings, server, &servers).await {
+                Ok(database) => break database,
                 Err(trouble) => trouble,
             };
             if begun.elapsed() + PAUSE >= server.patience {
@@ -129,17 +135,28 @@ impl Postgres {
             }
             tokio::time::sleep(PAUSE).await;
         };
-        let database = Self {
-            reads: pool(server, options, settings.durability, servers.clone()),
+        let newest = database.newest().await?;
+        Ok((database, newest))
+    }
+
+    /// The database, with a connection for what is read at the start.
+    async fn try_open(
+        settings: &Settings,
+        server: &Server,
+        servers: &Servers,
+    ) -> Result<Self, Trouble> {
+        let (options, _) = prepare(servers, settings.migrate, NEEDED).await?;
+        let reads = pool(server, options, settings.durability, servers.clone());
+        drop(reads.acquire().await?);
+        Ok(Self {
+            reads,
             since: servers.since(),
             silence: Silence::default(),
-            servers,
+            servers: servers.clone(),
             durability: settings.durability,
             heart: node::Heart::default(),
             writer_taken: AtomicBool::new(false),
-        };
-        let newest = database.newest().await?;
-        Ok((database, newest))
+        })
     }
 
     /// How many connections there are for reads.
@@ -150,7 +167,7 @@ impl Postgres {
     /// Brings a database up to date without opening it for use; how many migrations that took.
     pub(super) async fn migrate(server: &Server) -> Result<usize, OpenError> {
         let servers = Servers::parse(&server.url)?;
-        let (_, migrations) = prepare(&servers, Migrate::Yes).await?;
+        let (_, migrations) = prepare(&servers, Migrate::Yes, NEEDED_BY_ONE).await?;
         Ok(migrations)
     }
 
@@ -212,12 +229,13 @@ impl Since {
 async fn prepare(
     servers: &Servers,
     migrate: Migrate,
+    needed: u32,
 ) -> Result<(PgConnectOptions, usize), Trouble> {
     let Reached {
         options,
         mut connection,
         ..
-    } = servers.connect().await?;
+    } = servers.connect_among(needed).await?;
     let prepared = whole(&mut connection, migrate).await;
     let _ = connection.close().await;
     prepared.map(|migrations| (options, migrations))

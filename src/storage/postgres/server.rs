@@ -2,8 +2,8 @@
 
 use std::{str::FromStr as _, time::Duration};
 
-use futures_util::{StreamExt as _, stream::FuturesUnordered};
-use sqlx::{ConnectOptions as _, Connection as _, Executor as _};
+use futures_util::{StreamExt as _, future::try_join_all, stream::FuturesUnordered};
+use sqlx::{ConnectOptions as _, Connection as _, Executor as _, Row as _};
 use sqlx_postgres::{PgConnectOptions, PgConnection};
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -12,11 +12,14 @@ use super::{
     failure::Trouble,
     timeline::{Timeline, Timelines},
 };
+use crate::id::TransactionId;
 use crate::storage::port::Durability;
 
 const SERVER: &str = include_str!("sql/server.sql");
 const SESSION: &str = include_str!("sql/session.sql");
 const SESSION_DURABLE: &str = include_str!("sql/session_durable.sql");
+const SESSION_MARK: &str = include_str!("sql/session_mark.sql");
+const SESSION_MARKED: &str = include_str!("sql/session_marked.sql");
 const SESSION_RELAXED: &str = include_str!("sql/session_relaxed.sql");
 
 /// The oldest version that is supported, as the server numbers it.
@@ -111,6 +114,18 @@ impl Servers {
         first.ok_or_else(|| last.map_or_else(none, |(_, trouble)| trouble))
     }
 
+    /// The same, if that server gives so many connections at once, each to a session of its own.
+    pub(super) async fn connect_among(&self, count: u32) -> Result<Reached, Trouble> {
+        let mut reached = self.connect().await?;
+        let checked = timeout(super::PATIENCE, check_sessions(&mut reached, count)).await;
+        let late = |_| {
+            let text = format!("it does not give {count} at once in {:?}", super::PATIENCE);
+            Err(Trouble::Crowded(text))
+        };
+        checked.unwrap_or_else(late)?;
+        Ok(reached)
+    }
+
     /// How long to wait for others that may have taken over from a server. Where nothing is known of
     /// them yet, as at the start, each gets the time to answer.
     fn patience_with_others(&self, reached: &Reached) -> Duration {
@@ -199,6 +214,44 @@ async fn check(options: &PgConnectOptions) -> Result<PgConnection, Trouble> {
             Err(trouble)
         }
     }
+}
+
+/// Opens more connections, and refuses a pooler that passes them on between transactions: what a
+/// session has set, prepared or locked is then another one's, or lost. Each has a transaction until
+/// the last one is there, so that no two can have the same connection in turn.
+async fn check_sessions(reached: &mut Reached, count: u32) -> Result<(), Trouble> {
+    let mark = TransactionId::fresh().uuid().to_string();
+    let first = &mut reached.connection;
+    let marking = sqlx::query(SESSION_MARK).bind(&mark);
+    marking.execute(&mut *first).await?;
+    let opening = (1..count).map(|_| open(reached.options.clone()));
+    let mut others = try_join_all(opening).await?;
+    let mut held = Vec::with_capacity(others.len());
+    for other in &mut others {
+        let mut transaction = other.begin().await?;
+        if marked(&mut transaction).await? == mark {
+            return Err(Trouble::Pooled);
+        }
+        held.push(transaction);
+    }
+    if marked(first).await? != mark {
+        return Err(Trouble::Pooled);
+    }
+    drop(held);
+    for other in others {
+        let _ = other.close().await;
+    }
+    Ok(())
+}
+
+async fn open(options: PgConnectOptions) -> Result<PgConnection, sqlx::Error> {
+    options.connect().await
+}
+
+/// What a session is marked by; empty if it is not. It prepares no statement, which could be there
+/// already behind a pooler.
+async fn marked(connection: &mut PgConnection) -> Result<String, sqlx::Error> {
+    connection.fetch_one(SESSION_MARKED).await?.try_get(0)
 }
 
 /// Sets a connection up.

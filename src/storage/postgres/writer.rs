@@ -7,14 +7,15 @@
 use std::time::Duration;
 
 use futures_util::{FutureExt as _, future};
-use sqlx::{Connection as _, Executor as _};
-use sqlx_postgres::{PgConnection, PgPool};
+use sqlx::{Connection as _, Executor as _, Row as _};
+use sqlx_postgres::{PgConnection, PgPool, PgRow};
 use tokio::time::Instant;
+use tracing::error;
 use uuid::Uuid;
 
 use super::{
     batch::{self, Texts},
-    failure::without_answer,
+    failure::{Trouble, without_answer},
     identity::TENANT_PUT,
     model,
     server::{self, Reached, Servers},
@@ -88,6 +89,8 @@ pub(in crate::storage) struct Writer {
     /// When the connection was used last.
     used: Instant,
     turn: Turn,
+    /// Whether the log names a pooler that does not keep sessions.
+    has_said_pooled: bool,
     /// The connections that read, which go to the same server.
     reads: PgPool,
     silence: Silence,
@@ -120,6 +123,7 @@ impl Writer {
             timeline: None,
             used: Instant::now(),
             turn: Turn::No,
+            has_said_pooled: false,
             reads,
             silence,
             texts: Texts::default(),
@@ -179,11 +183,9 @@ impl Writer {
     /// any longer.
     pub(in crate::storage) async fn take_turn(&mut self) -> Result<(), Failure> {
         if self.turn == Turn::No {
-            let is_had = self.execute_of_turn(SESSION_TURN).await?;
-            self.turn = if is_had {
-                Turn::Has(Instant::now())
-            } else {
-                Turn::Without
+            self.turn = match self.execute_of_turn(SESSION_TURN).await? {
+                Some(_) => Turn::Has(Instant::now()),
+                None => Turn::Without,
             };
         }
         Ok(())
@@ -200,27 +202,41 @@ impl Writer {
     /// Ends the turn, if there is one.
     pub(in crate::storage) async fn end_turn(&mut self) -> Result<(), Failure> {
         let turn = std::mem::replace(&mut self.turn, Turn::No);
-        let has_turn = matches!(turn, Turn::Has(_)) && self.connection.is_some();
-        if has_turn && !self.execute_of_turn(SESSION_TURN_END).await? {
+        if !matches!(turn, Turn::Has(_)) || self.connection.is_none() {
+            return Ok(());
+        }
+        let ended = self.execute_of_turn(SESSION_TURN_END).await?;
+        let had_it = ended.map(|row| row.try_get(0)).transpose()?;
+        if had_it != Some(true) {
             self.connection = None;
+        }
+        // The start refuses such a pooler, but one may have been set to another mode since.
+        if had_it == Some(false) && !std::mem::replace(&mut self.has_said_pooled, true) {
+            error!(
+                "other processes wait for turns that nobody has: {}",
+                Trouble::Pooled
+            );
         }
         Ok(())
     }
 
-    /// Executes statements that take or end a turn; false if the server has refused them. Without an
+    /// Executes statements that take or end a turn; none if the server has refused them. Without an
     /// answer the connection is closed, so that it never has a turn that this process does not know
     /// of.
-    async fn execute_of_turn(&mut self, statements: &'static str) -> Result<bool, Failure> {
+    async fn execute_of_turn(
+        &mut self,
+        statements: &'static str,
+    ) -> Result<Option<PgRow>, Failure> {
         self.connection().await?;
         let connection = self.connection.take();
         let mut connection = connection.ok_or_else(unconnected)?;
-        let is_done = match connection.execute(statements).await {
-            Ok(_) => true,
-            Err(error) if error.as_database_error().is_some() => false,
+        let row = match connection.fetch_one(statements).await {
+            Ok(row) => Some(row),
+            Err(error) if error.as_database_error().is_some() => None,
             Err(error) => return Err(without_answer(error.into())),
         };
         self.connection = Some(connection);
-        Ok(is_done)
+        Ok(row)
     }
 
     /// Writes what is not a commit of units.

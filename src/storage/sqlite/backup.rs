@@ -12,7 +12,7 @@ use sqlx_sqlite::{SqliteConnectOptions, SqliteConnection};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::{
-    MIGRATIONS, MODE,
+    MIGRATIONS, MODE, header,
     lock::lock,
     pages,
     place::{self, beside},
@@ -244,8 +244,7 @@ fn file(settings: &Settings) -> Result<&PathBuf, CopyError> {
 
 /// Fails if there is no file of that name, or it cannot be used.
 fn check_is_file(path: &Path) -> Result<(), CopyError> {
-    match fs::File::open(path).and_then(|file| file.metadata()) {
-        Ok(file) if file.is_dir() => Err(unusable(path)(io::ErrorKind::IsADirectory.into())),
+    match header::check_kind(path).and_then(|()| fs::File::open(path)) {
         Ok(_) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             Err(CopyError::Absent(path.to_owned()))
@@ -268,6 +267,9 @@ async fn copy(
 ) -> Result<(), CopyError> {
     let mut source = reading.options(from).connect().await?;
     check_is_ours(from, &mut source).await?;
+    if reading == Reading::AtRest {
+        check_is_whole(from)?;
+    }
     let bytes: i64 = sqlx::query_scalar(BYTES).fetch_one(&mut source).await?;
     let total = u64::try_from(bytes).unwrap_or_default();
     // `SQLite` fills an empty file, too, and says less about one that cannot be made.
@@ -326,7 +328,7 @@ pub(super) fn unreadable(path: &Path, error: sqlx::Error) -> CopyError {
 }
 
 /// How a database is read.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reading {
     /// Others may write to it.
     InUse,
@@ -352,7 +354,7 @@ impl Reading {
     }
 }
 
-fn has_log(database: &Path) -> bool {
+pub(super) fn has_log(database: &Path) -> bool {
     database
         .canonicalize()
         .is_ok_and(|path| place::log_of(&path).exists())
@@ -361,6 +363,14 @@ fn has_log(database: &Path) -> bool {
 /// A database that is only read, by a process that has locked it, or at rest.
 pub(super) fn read_only(path: &Path) -> SqliteConnectOptions {
     Reading::of(path).options(path)
+}
+
+/// Fails if the end of a database without a log is missing.
+fn check_is_whole(path: &Path) -> Result<(), CopyError> {
+    match header::cut_off(path)? {
+        Some(cut_off) => Err(unusable(path)(io::Error::other(cut_off.to_string()))),
+        None => Ok(()),
+    }
 }
 
 /// Fails if a copy has damaged pages, which it has from the file that it was copied from.

@@ -11,7 +11,7 @@ use sqlx_sqlite::{SqliteJournalMode, SqliteSynchronous};
 use uuid::Uuid;
 
 use super::{
-    CHECKPOINT_PAGES, MIGRATIONS, backup,
+    CHECKPOINT_PAGES, MIGRATIONS, backup, is_foreign,
     lock::{Lock, lock, lock_or_make},
 };
 use crate::storage::port::{CopyError, CopyMark, DatabaseLocation, Kind, Row, Table, Value};
@@ -74,6 +74,9 @@ impl CopyEnd {
     /// A database that will be written; its file is made if there is none.
     pub(in crate::storage) async fn target(path: &Path) -> Result<Self, CopyError> {
         let place = DatabaseLocation::File(path.to_owned());
+        if is_foreign(path).await {
+            return Err(CopyError::Foreign(path.to_owned()));
+        }
         let lock = lock_or_make(&place)?;
         let connection = SqliteConnectOptions::new()
             .filename(path)

@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{MODE, place, tail};
+use super::{MODE, header::check_kind, place, tail};
 use crate::storage::port::{DatabaseLocation, OpenError};
 
 /// Held while a process uses a database.
@@ -34,9 +34,7 @@ impl Drop for Lock {
 impl Lock {
     /// Makes the folder of the database, but not the database.
     fn beside(path: &Path) -> Result<Self, OpenError> {
-        if path.is_dir() {
-            return Err(unusable(path)(io::ErrorKind::IsADirectory.into()));
-        }
+        check_kind(path).map_err(unusable(path))?;
         if let Some(folder) = path
             .parent()
             .filter(|folder| !folder.as_os_str().is_empty())

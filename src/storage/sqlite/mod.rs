@@ -10,6 +10,7 @@ mod checkpoint;
 mod copying;
 mod definitions;
 mod find;
+mod header;
 mod heads;
 mod identity;
 mod job;
@@ -34,9 +35,7 @@ mod upkeep;
 mod writer;
 
 use std::{
-    cmp,
-    fs::File,
-    io::{self, Read as _},
+    cmp, fs, io,
     path::Path,
     sync::{
         LazyLock,
@@ -71,9 +70,7 @@ pub(super) use writer::Writer;
 static MIGRATIONS: LazyLock<Migrator> =
     LazyLock::new(|| migrator(include!(concat!(env!("OUT_DIR"), "/migrations_sqlite.rs"))));
 
-/// How every file of this kind of database begins.
-const HEADER: &[u8] = b"SQLite format 3\0";
-const HEADER_BYTES: u64 = HEADER.len() as u64;
+const IS_FOREIGN: &str = include_str!("sql/is_foreign.sql");
 
 /// The mode of files: only their owner reads and writes them.
 const MODE: u32 = 0o600;
@@ -116,16 +113,17 @@ pub(super) struct Sqlite {
 
 impl Sqlite {
     pub(super) async fn open(settings: &Settings) -> Result<(Self, Newest), OpenError> {
-        check_header(&settings.place)?;
+        check(&settings.place).await?;
         let lock = lock_or_make(&settings.place)?;
         let mut options = options(settings);
         let (mut placement, mut damaged) = (None, false);
         let reads = match &settings.place {
             DatabaseLocation::File(path) => {
                 report_tail(path);
+                let is_cut_off = is_cut_off(path)?;
                 // The first connection makes the file, and its journal mode stays with it.
                 let mut first = connect(&options, path).await?;
-                damaged = look_for_damage(&options, settings.start_check).await?;
+                damaged = look_for_damage(&options, settings.start_check).await? || is_cut_off;
                 if copying::is_unfinished(&mut first).await? {
                     return Err(OpenError::Incomplete);
                 }
@@ -167,7 +165,7 @@ impl Sqlite {
 
     /// Brings a database up to date without opening it for use; how many migrations that took.
     pub(super) async fn migrate(settings: &Settings) -> Result<usize, OpenError> {
-        check_header(&settings.place)?;
+        check(&settings.place).await?;
         let _lock = lock_or_make(&settings.place)?;
         let options = options(settings);
         let mut connection = match &settings.place {
@@ -255,6 +253,21 @@ fn report_tail(database: &Path) {
     }
 }
 
+/// Whether the end of the file is missing. The last pages may still be in the log.
+fn is_cut_off(database: &Path) -> Result<bool, OpenError> {
+    if backup::has_log(database) {
+        return Ok(false);
+    }
+    let found = header::cut_off(database).map_err(unusable(database))?;
+    if let Some(cut_off) = &found {
+        error!(
+            problem = %cut_off,
+            "the end of the database is missing; stop the service, restore a backup, and start it again"
+        );
+    }
+    Ok(found.is_some())
+}
+
 /// Whether a page is damaged. What cannot be looked at now shows when it is read.
 async fn look_for_damage(
     options: &SqliteConnectOptions,
@@ -323,20 +336,39 @@ async fn connect(
     })
 }
 
-/// Fails if there is a file that is not a database, beside which nothing is made then.
-fn check_header(place: &DatabaseLocation) -> Result<(), OpenError> {
+/// Fails if there is a file that is not a database of this service. Nothing is made in it or beside it
+/// then.
+async fn check(place: &DatabaseLocation) -> Result<(), OpenError> {
     let DatabaseLocation::File(path) = place else {
         return Ok(());
     };
-    let mut header = Vec::with_capacity(HEADER.len());
-    match File::open(path).and_then(|file| file.take(HEADER_BYTES).read_to_end(&mut header)) {
-        Ok(_) if header.is_empty() || header == HEADER => Ok(()),
-        Ok(_) => Err(unusable(path)(io::Error::other(
-            "it is not an SQLite database, or its first page is damaged",
-        ))),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(unusable(path)(error)),
+    let named = path.clone();
+    // The file may be on another machine that does not answer, and others wait for this thread.
+    let checked = tokio::task::spawn_blocking(move || header::check(&named)).await;
+    checked.map_err(io::Error::other)??;
+    if is_foreign(path).await {
+        return Err(unusable(path)(io::Error::other(
+            "it is not a database of Interlock, but of another program",
+        )));
     }
+    Ok(())
+}
+
+/// Whether a database has the tables of another program, beside which ours would be made. What cannot
+/// be read is named by who needs it.
+async fn is_foreign(path: &Path) -> bool {
+    // An empty file has no tables, and `SQLite` would delete a log that is beside it.
+    if fs::metadata(path).is_ok_and(|file| file.len() == 0) {
+        return false;
+    }
+    let found = async {
+        let mut connection = backup::read_only(path).connect().await?;
+        let found = sqlx::query_scalar(IS_FOREIGN).fetch_one(&mut connection);
+        let found = found.await?;
+        connection.close().await?;
+        Ok::<bool, sqlx::Error>(found)
+    };
+    found.await.unwrap_or(false)
 }
 
 /// Forward only; a database that is newer than this program is refused.

@@ -209,6 +209,49 @@ async fn a_repeat_that_comes_at_the_same_time_is_answered_like_the_first() {
 }
 
 #[tokio::test]
+async fn a_background_search_whose_key_comes_to_two_processes_at_once_is_started_once() {
+    const ROUNDS: usize = 20;
+    let (database, nodes) = two(&[]).await;
+    let connections = [nodes[0].connect().await, nodes[1].connect().await];
+    let model = locked_model(&connections[0], "doc", json!({"n": 1})).await;
+    let condition =
+        json!({"type": "simple", "jsonPath": "$.n", "operatorType": "EQUALS", "value": 1});
+    let search = json!({"model": model, "condition": condition});
+    for round in 0..ROUNDS {
+        let key = format!("search-{round}");
+        let attributes = [("idempotencykey", key.as_str())];
+        let [one, two] = &connections;
+        let ask = async |connection: &Connection| {
+            let asked =
+                connection.call_with("EntitySnapshotSearchRequest", search.clone(), &attributes);
+            asked.await
+        };
+        let (one, two) = tokio::join!(ask(one), ask(two));
+        assert_eq!(one["success"], true, "{one}");
+        assert_eq!(one["status"]["snapshotId"], two["status"]["snapshotId"]);
+    }
+    let jobs = database.execute("select count(*) from search_job");
+    assert_eq!(jobs, ROUNDS.to_string());
+    // Nor does one of them replace what is stored for a request of another kind.
+    for round in 0..ROUNDS {
+        let key = format!("other-{round}");
+        let attributes = [("idempotencykey", key.as_str())];
+        let file = json!({"path": format!("/{round}.json"), "content": {"n": round}});
+        let (put, searched) = tokio::join!(
+            connections[0].call_with("FilePutRequest", file, &attributes),
+            connections[1].call_with("EntitySnapshotSearchRequest", search.clone(), &attributes),
+        );
+        let refused = match (put["success"] == true, searched["success"] == true) {
+            (true, false) => searched,
+            (false, true) => put,
+            _ => panic!("one of {put} and {searched} is refused"),
+        };
+        let is_named = ["IDEMPOTENCY_CONFLICT", "CONFLICT"].contains(&code(&refused).as_str());
+        assert!(is_named, "{refused}");
+    }
+}
+
+#[tokio::test]
 async fn a_request_whose_member_fails_after_a_commit_succeeds_nowhere() {
     const KIND: &str = "EntityCreateRequest";
     let (_database, nodes) = two(&[]).await;

@@ -86,6 +86,50 @@ async fn schedules_start_one_run_for_each_instant_also_when_processes_are_killed
     }
 }
 
+#[tokio::test]
+async fn schedules_of_a_process_that_stands_still_start_their_runs_late() {
+    const INTERVAL: i64 = 500_000;
+    let database = Database::new(backend::migrate);
+    let url = database.url();
+    let nodes = [node(&url), node(&url)];
+    becomes(&database, LIVE, "2", PATIENCE).await;
+    let connection = nodes[1].connect().await;
+    for n in 0..SCHEDULES {
+        let every = format!(
+            "schedule:\n  interval: {}\n  maxConcurrent: 0",
+            INTERVAL / 1_000
+        );
+        define(&connection, &format!("s{n}"), &every).await;
+    }
+    let fired = |at_least: i64| {
+        format!(
+            "select count(*) from record where kind = 4 and \
+             (body::json ->> 'last')::bigint - (body::json ->> 'since')::bigint >= {at_least}"
+        )
+    };
+    let all = SCHEDULES.to_string();
+    becomes(&database, &fired(4 * INTERVAL), &all, PATIENCE).await;
+    nodes[0].freeze();
+    let newest = "select max((body::json ->> 'last')::bigint) from record where kind = 4";
+    let begun: i64 = database.execute(newest).parse().expect("a time");
+    // As long as the other one leaves them to it.
+    let has_passed = format!("select ({newest}) >= {}", begun + 5 * INTERVAL);
+    becomes(&database, &has_passed, "t", PATIENCE).await;
+    nodes[0].signal("-CONT");
+    let later = begun + 10 * INTERVAL;
+    let is_later = format!(
+        "select count(*) from record where kind = 4 and (body::json ->> 'last')::bigint >= {later}"
+    );
+    becomes(&database, &is_later, &all, PATIENCE).await;
+    let instants = format!(
+        "select count(*) from record r where kind = 4 and \
+         ((body::json ->> 'last')::bigint - (body::json ->> 'since')::bigint) / {INTERVAL} = \
+         (select count(*) from run join run_name using (q) \
+          where r.name = 'schedule:' || run_name.name)"
+    );
+    assert_eq!(database.execute(&instants), all);
+}
+
 const EVENTS: i64 = 400;
 
 #[tokio::test]

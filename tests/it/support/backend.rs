@@ -38,6 +38,7 @@ const OF_SQLITE: Once = &[
         "process::the_database_is_where",
         "only a database file has a path",
     ),
+    ("clock_ahead::", "the file is changed while nobody uses it"),
 ];
 
 /// Tests that start `PostgreSQL` themselves.
@@ -122,6 +123,7 @@ const OF_NEITHER: Once = &[
     ("schema::the_schemas", "compared with files"),
     ("schema::every_event_type", "compared with files"),
     ("schema::an_answer_says", "compared with files"),
+    ("unread_log::", "what is printed"),
     ("tokens::what_cannot_be", "a start that is refused"),
     ("trusted_keys::settings", "a start that is refused"),
 ];

@@ -13,6 +13,7 @@ pub(crate) mod lossy;
 pub(crate) mod mariadb;
 mod member;
 pub(crate) mod outside;
+pub(crate) mod pooler;
 pub(crate) mod postgres;
 pub(crate) mod provider;
 mod random;

@@ -27,8 +27,21 @@ func (p *protocol) operationMethods() (string, error) {
 			writeUnionStream(&out, p, operation)
 		}
 	}
+	writeStreamed(&out, p)
 	writeKinds(&out, p)
 	return out.String(), nil
+}
+
+// writeStreamed writes which requests are answered by several events.
+func writeStreamed(out *strings.Builder, p *protocol) {
+	out.WriteString("// streamed are the types of requests that are answered by several events.\n" +
+		"var streamed = map[string]bool{\n")
+	for _, operation := range p.Operations {
+		if operation.Streaming {
+			fmt.Fprintf(out, "\t%q: true,\n", operation.Request)
+		}
+	}
+	out.WriteString("}\n\n")
 }
 
 // writeKinds writes the method that names the event type of each request.

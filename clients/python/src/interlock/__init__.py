@@ -18,6 +18,7 @@ stream. The modules, from the public API down to the wire:
     credentials         access tokens, obtained again before they expire
     answers             what the answer of a handler may contain
     connection          one stream after the other, with back-off
+    ahead               streamed answers, read ahead of the program
     stream              one stream: matches answers to requests, with bounded memory
     version             of this client, and which servers it understands
     events              the envelope

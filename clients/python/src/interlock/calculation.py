@@ -334,6 +334,21 @@ class Transaction:
         """Send a request with the token of the transaction, if there is one."""
         return await self._stream.ask(kind, payload, self._lane, key=key)
 
+    async def ask_streamed(
+        self, kind: str, payload: Mapping[str, Any]
+    ) -> AsyncGenerator[CloudEvent, None]:
+        """Send a request with a streamed answer, as `ask` does: only the stream has its order."""
+        async with await self.ask(kind, payload) as answer:
+            came = 0
+            while (event := await answer.next()) is not None:
+                if events.SEQUENCE in event.attributes:
+                    came += 1
+                    yield event
+                elif (sent := events.answer(event).get("count")) is None:
+                    raise TypeError(f"{kind} has a single answer; use `call`")
+                elif sent != came:
+                    raise errors.ServerError(f"{sent} answers were sent, but {came} arrived")
+
     def listen(self, kind: str, payload: Mapping[str, Any]) -> AsyncGenerator[CloudEvent, None]:
         """Refuse: an endless answer is no part of a transaction."""
         raise errors.NotSupported("an endless answer cannot be part of a transaction; use a client")

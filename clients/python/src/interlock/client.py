@@ -66,7 +66,10 @@ class Client(Operations):
         super().__init__(self._connection)
 
     async def close(self) -> None:
-        """Wait for outstanding answers, for 10 s at most, then disconnect."""
+        """Wait for outstanding answers, for 10 s at most, then disconnect.
+
+        Feeds and streamed answers that are still read end with `ClientClosed`.
+        """
         await self._connection.close()
 
     async def __aenter__(self) -> Self:

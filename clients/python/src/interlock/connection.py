@@ -12,12 +12,24 @@ from typing import Any
 import grpc
 
 from interlock import answers, errors, events, tracing
+from interlock.ahead import Ahead
 from interlock.api.cloudevents_pb2 import CloudEvent
 from interlock.credentials import ClientCredentials
-from interlock.stream import Answer, Stream, check_version, failure, lost
+from interlock.stream import (
+    Answer,
+    Stream,
+    check_size,
+    check_version,
+    failure,
+    failure_of_answer,
+    lost,
+)
 
 Metadata = Mapping[str, str] | Callable[[], Awaitable[Mapping[str, str]]]
 """Metadata sent when a stream is opened, or a function that makes it each time."""
+
+Meaning = Callable[[grpc.aio.AioRpcError], errors.InterlockError]
+"""Says what it means that a call has ended."""
 
 IN_FLIGHT = 256
 """How many requests of one stream a server accepts in flight, by default."""
@@ -35,7 +47,7 @@ CLOSE_TIMEOUT = 10.0
 """How long closing waits for outstanding answers, in seconds."""
 
 _METHOD = "/org.cyoda.cloud.api.grpc.CloudEventsService/startStreaming"
-_LISTEN = "/org.cyoda.cloud.api.grpc.CloudEventsService/entitySearchCollection"
+_SEPARATE = "/org.cyoda.cloud.api.grpc.CloudEventsService/entitySearchCollection"
 
 # Between two attempts to open a stream, in seconds: doubling, and never quite the same.
 _FIRST_DELAY = 0.1
@@ -124,6 +136,7 @@ class Connection:
         self._connect_timeout = connect_timeout
         self._greet = greet
         self._receive = receive
+        self._ahead = Ahead()
         self._channel: grpc.aio.Channel | None = None
         self._stream: Stream | None = None
         self._serving: asyncio.Task[None] | None = None
@@ -144,12 +157,25 @@ class Connection:
         stream = await self.stream()
         return await stream.ask(kind, payload, key=key)
 
-    async def listen(
+    def ask_streamed(
         self, kind: str, payload: Mapping[str, Any]
     ) -> AsyncGenerator[CloudEvent, None]:
+        """Send a request with a streamed answer, on a separate call.
+
+        So reading it slowly delays nothing else. It is read ahead, until the server has to wait.
+
+        Raises:
+            ClientClosed: the client was closed.
+            ConnectionLost: there is no connection within the connect timeout, or it has ended.
+            InterlockError: the server refuses the request, or fails to answer it.
+
+        """
+        return self._ahead.read(self._ask_separately(kind, payload, failure_of_answer))
+
+    def listen(self, kind: str, payload: Mapping[str, Any]) -> AsyncGenerator[CloudEvent, None]:
         """Send a request with an endless answer, on a separate call.
 
-        So reading it slowly delays nothing else: the server waits.
+        Whatever ends the answer is a lost connection: a feed resumes.
 
         Raises:
             ClientClosed: the client was closed.
@@ -157,17 +183,23 @@ class Connection:
             InterlockError: the server refuses the request.
 
         """
+        return self._ask_separately(kind, payload, failure)
+
+    async def _ask_separately(
+        self, kind: str, payload: Mapping[str, Any], meaning: Meaning
+    ) -> AsyncGenerator[CloudEvent, None]:
         if self._is_closed:
             raise errors.ClientClosed("the client is closed")
-        await self.connect()
         request = events.event(kind, payload)
         tracing.carry(request)
+        check_size(request, self._message_bytes_max)
+        await self.connect()
         is_again = False
         while True:
             made = await self._made()
             try:
-                async with aclosing(self._listen(request, made)) as answers:
-                    async for event in answers:
+                async with aclosing(self._answers(request, made, meaning)) as came:
+                    async for event in came:
                         yield event
                 return
             except errors.Unauthorized:
@@ -175,12 +207,12 @@ class Connection:
                     raise
                 is_again = True
 
-    async def _listen(
-        self, request: CloudEvent, made: Mapping[str, str]
+    async def _answers(
+        self, request: CloudEvent, made: Mapping[str, str], meaning: Meaning
     ) -> AsyncGenerator[CloudEvent, None]:
         method: grpc.aio.UnaryStreamMultiCallable[CloudEvent, CloudEvent] = (
             self._connected_channel().unary_stream(
-                _LISTEN,
+                _SEPARATE,
                 request_serializer=CloudEvent.SerializeToString,
                 response_deserializer=CloudEvent.FromString,
             )
@@ -192,7 +224,7 @@ class Connection:
             async for event in call:
                 yield event
         except grpc.aio.AioRpcError as error:
-            ended = failure(error)
+            ended = meaning(error)
             # Only what is refused at once comes without metadata. Later the token was revoked:
             # the same request would have the answer begin again, so a caller that resumes asks for
             # the rest, with another token.
@@ -230,7 +262,7 @@ class Connection:
             return
         try:
             method: grpc.aio.UnaryStreamMultiCallable[CloudEvent, CloudEvent] = (
-                channel.unary_stream(_LISTEN, request_serializer=CloudEvent.SerializeToString)
+                channel.unary_stream(_SEPARATE, request_serializer=CloudEvent.SerializeToString)
             )
             await method(CloudEvent(), timeout=0.2).read()
         except grpc.aio.AioRpcError as error:
@@ -267,7 +299,7 @@ class Connection:
             return await self._open_in_the_end()
 
     async def close(self) -> None:
-        """Wait for outstanding answers, then end the stream."""
+        """Wait for outstanding answers on the stream, then end it and all other calls."""
         self._is_closed = True
         if self._stream is not None:
             await self._stream.close(CLOSE_TIMEOUT)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import concurrent.futures
 import http.client
 import json
 import math
 import re
 import ssl
+import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from interlock import errors
 
@@ -29,6 +31,8 @@ _LIFE = 300.0
 _ANSWER_BYTES_MAX = 1 << 20
 
 _AUTHORIZATION = "authorization"
+
+T = TypeVar("T")
 
 # With what, and an error of OAuth, a token endpoint says that credentials are not accepted.
 _REFUSED = (400, 401, 403)
@@ -60,8 +64,9 @@ class ClientCredentials:
             url: the token endpoint.
             client_id: who asks.
             client_secret: what only the client and the server know.
-            tls: which authorities to trust where the address is `https`; None for those of the
-                system.
+            tls: which authorities to trust where the address is `https`, None for those of the
+                system; and the certificate of the client, for servers that require one
+                (`load_cert_chain`).
             metadata: what is sent besides the token when a stream is opened.
 
         """
@@ -86,7 +91,7 @@ class ClientCredentials:
         async with self._asking:
             if time.monotonic() >= self._good_until:
                 asked = time.monotonic()
-                token, life = await asyncio.to_thread(self._ask)
+                token, life = await _in_a_thread(self._ask)
                 self._token = token
                 self._good_until = asked + life - min(_MARGIN, life * _MARGIN_PART)
             return {**self._besides, _AUTHORIZATION: _bearer(self._token)}
@@ -142,6 +147,23 @@ class ClientCredentials:
         return errors.ConnectionLost(said, retryable=True)
 
 
+async def _in_a_thread(ask: Callable[[], T]) -> T:
+    """Wait for a function in a thread that does not delay the end of the program."""
+    loop = asyncio.get_running_loop()
+    asked: concurrent.futures.Future[T] = concurrent.futures.Future()
+
+    def run() -> None:
+        # One that runs is not cancelled: nobody is interested in its result then.
+        asked.set_running_or_notify_cancel()
+        try:
+            asked.set_result(ask())
+        except Exception as error:
+            asked.set_exception(error)
+
+    threading.Thread(target=run, name="interlock-token", daemon=True).start()
+    return await asyncio.wrap_future(asked, loop=loop)
+
+
 def _bearer(token: str) -> str:
     return f"Bearer {token}"
 
@@ -158,13 +180,16 @@ def _granted(answer: Any) -> tuple[str, float]:
     token = answer.get("access_token")
     if not isinstance(token, str) or not re.fullmatch("[!-~]+", token):
         raise ValueError("no token")
+    return token, _life(answer.get("expires_in"))
+
+
+def _life(given: Any) -> float:
+    """Return how many seconds a token lives; some endpoints write that as a text."""
     try:
-        life = float(answer.get("expires_in", _LIFE))
-    except (TypeError, OverflowError) as error:
-        raise ValueError("no length of life") from error
-    if not 0 <= life < math.inf:
-        raise ValueError("no length of life")
-    return token, life
+        life = float(given)
+    except (TypeError, ValueError, OverflowError):
+        return _LIFE
+    return life if 0 <= life < math.inf else _LIFE
 
 
 def _object(error: urllib.error.HTTPError) -> dict[str, Any]:

@@ -15,8 +15,8 @@ from interlock.api.codes import CODES
 
 CLIENT_CODES = {
     "ANSWER_NOT_READ": (
-        "the program did not read a streamed answer for too long while others waited for the"
-        " stream; read it faster, or collect it first"
+        "the program did not read a streamed answer within a transaction for too long while others"
+        " waited for the stream; send no requests until it is read, or ask for less at once"
     ),
     "CLIENT_CLOSED": "the client or the member was closed; make another one",
     "CONNECTION_LOST": (

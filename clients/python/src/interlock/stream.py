@@ -7,7 +7,8 @@ One task reads, one writes, and they never wait for each other. What is kept in 
   belongs to are in the calculation's: the others may be waiting for just that calculation.
 * Answers: once `UNREAD_BYTES_MAX` of them lie unread, the reader stops, and with it, by HTTP/2
   flow control, the server. That holds up everything on the stream, so after `STALL_SECONDS` in
-  which nobody has read any, the largest unread answer is given up with `AnswerNotRead`.
+  which nobody has read any, the largest unread answer is given up with `AnswerNotRead`. Only in
+  the transaction of a calculation can that happen: other streamed answers have calls of their own.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import grpc
 
 from interlock import errors, events, tracing
 from interlock.api.cloudevents_pb2 import CloudEvent
+from interlock.api.codes import CODES
 from interlock.version import VERSION, is_understood, understood
 
 UNREAD_BYTES_MAX = 64 << 20
@@ -64,6 +66,18 @@ def check_version(metadata: Any) -> None:
         raise errors.ServerNotUnderstood(
             f"the server is of version {version}; this client understands {understood(VERSION)}"
         )
+
+
+def check_size(event: CloudEvent, bytes_max: int) -> None:
+    """Refuse an event for which the server would end the call.
+
+    Raises:
+        MessageTooLarge: it is larger than the server accepts.
+
+    """
+    size = event.ByteSize()
+    if size > bytes_max:
+        raise errors.MessageTooLarge(f"the {event.type} has {size} bytes; {bytes_max} are allowed")
 
 
 class Stream:
@@ -189,11 +203,7 @@ class Stream:
             MessageTooLarge: it is larger than the server accepts.
 
         """
-        size = event.ByteSize()
-        if size > self._message_bytes_max:
-            raise errors.MessageTooLarge(
-                f"the {event.type} has {size} bytes; {self._message_bytes_max} are allowed"
-            )
+        check_size(event, self._message_bytes_max)
 
     async def close(self, timeout: float) -> None:
         """Say that nothing more will be sent; wait for the answers to what was."""
@@ -337,6 +347,17 @@ def failure(error: grpc.aio.AioRpcError) -> errors.InterlockError:
     if code in _LASTING:
         return errors.with_code(_LASTING[code], details)
     return errors.ConnectionLost(f"{code.name}: {details}")
+
+
+def failure_of_answer(error: grpc.aio.AioRpcError) -> errors.InterlockError:
+    """Say what it means that a streamed answer has failed on the way.
+
+    Then the status has the failure as its text; its code is the first word, as in any failure.
+    """
+    code, _, message = (error.details() or "").partition(": ")
+    if (known := CODES.get(code)) is None:
+        return failure(error)
+    return errors.with_code(code, message, retryable=known.retryable)
 
 
 def lost(failure: errors.InterlockError) -> errors.InterlockError:

@@ -21,6 +21,14 @@ pub(crate) fn operations(protocol: &Protocol) -> String {
             out.push_str(&union(operation));
         }
     }
+    let streamed = protocol.operations.iter().filter(|one| one.streaming);
+    let streamed: Vec<_> = streamed.map(|one| format!("{:?}", one.request)).collect();
+    let _ = write!(
+        out,
+        "/// The types of requests that are answered by several events.\n\
+         pub(crate) const STREAMED: &[&str] = &[{}];\n\n",
+        streamed.join(", ")
+    );
     let mut single: Vec<_> = protocol
         .operations
         .iter()
@@ -92,7 +100,7 @@ const OWN: &[(&str, bool, &str)] = &[
     (
         "ANSWER_NOT_READ",
         false,
-        "the program did not read a streamed answer for too long while others waited for the stream; read it faster, or collect it first",
+        "the program did not read a streamed answer within a transaction for too long while others waited for the stream; send no requests until it is read, or ask for less at once",
     ),
     (
         "CLIENT_CLOSED",

@@ -20,7 +20,7 @@ use tokio_rustls::{
     TlsConnector,
     rustls::{
         ClientConfig, RootCertStore, crypto,
-        pki_types::{CertificateDer, ServerName, pem::PemObject as _},
+        pki_types::{CertificateDer, PrivateKeyDer, ServerName, pem::PemObject as _},
     },
 };
 
@@ -30,12 +30,21 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 
 const ANSWER_BYTES_MAX: usize = 1 << 20;
 
+/// What a caller trusts and shows, all of it in PEM.
+#[derive(Default)]
+pub(super) struct Tls {
+    /// An authority besides those that the system trusts.
+    pub(super) authority: Option<Vec<u8>>,
+    /// A certificate of the caller, and its key.
+    pub(super) identity: Option<(Vec<u8>, Vec<u8>)>,
+}
+
 /// Sends a form with the name and the password of the caller; returns the answer.
 pub(super) async fn post_form(
     url: &str,
     form: &'static str,
     caller: (&str, &str),
-    authority: Option<&[u8]>,
+    tls: &Tls,
 ) -> Result<(StatusCode, Bytes)> {
     let invalid = || Error::new(Code::InvalidOptions, format!("`{url}` is not a valid URL"));
     let uri: Uri = url.parse().map_err(|_| invalid())?;
@@ -62,7 +71,7 @@ pub(super) async fn post_form(
             return send(connection, request).await;
         }
         let server = ServerName::try_from(name.to_owned()).map_err(|_| invalid())?;
-        let connector = TlsConnector::from(Arc::new(settings(authority)?));
+        let connector = TlsConnector::from(Arc::new(settings(tls)?));
         send(
             connector.connect(server, connection).await.map_err(lost)?,
             request,
@@ -105,24 +114,37 @@ fn lost(source: impl std::error::Error) -> Error {
     Error::caused(Code::ConnectionLost, "cannot obtain a token", source)
 }
 
-fn settings(authority: Option<&[u8]>) -> Result<ClientConfig> {
-    let invalid = |source: &dyn std::error::Error| {
-        let message = format!("the certificate authority cannot be used: {source}");
+fn settings(tls: &Tls) -> Result<ClientConfig> {
+    let invalid = |what: &str, source: &dyn std::error::Error| {
+        let message = format!("the {what} cannot be used: {source}");
         Error::new(Code::InvalidOptions, message)
     };
+    let authority = |source: &dyn std::error::Error| invalid("certificate authority", source);
+    let identity = |source: &dyn std::error::Error| invalid("client certificate", source);
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    for certificate in authority
-        .into_iter()
-        .flat_map(CertificateDer::pem_slice_iter)
+    for certificate in tls
+        .authority
+        .iter()
+        .flat_map(|pem| CertificateDer::pem_slice_iter(pem))
     {
-        let certificate = certificate.map_err(|source| invalid(&source))?;
-        roots.add(certificate).map_err(|source| invalid(&source))?;
+        let certificate = certificate.map_err(|source| authority(&source))?;
+        roots
+            .add(certificate)
+            .map_err(|source| authority(&source))?;
     }
     let provider = Arc::new(crypto::ring::default_provider());
-    Ok(ClientConfig::builder_with_provider(provider)
+    let settings = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .map_err(|source| invalid(&source))?
-        .with_root_certificates(roots)
-        .with_no_client_auth())
+        .map_err(|source| authority(&source))?
+        .with_root_certificates(roots);
+    let Some((certificate, key)) = &tls.identity else {
+        return Ok(settings.with_no_client_auth());
+    };
+    let chain = CertificateDer::pem_slice_iter(certificate).collect::<std::result::Result<_, _>>();
+    let chain = chain.map_err(|source| identity(&source))?;
+    let key = PrivateKeyDer::from_pem_slice(key).map_err(|source| identity(&source))?;
+    settings
+        .with_client_auth_cert(chain, key)
+        .map_err(|source| identity(&source))
 }

@@ -197,8 +197,8 @@ crate::error::codes! {
     WorkflowNotFound = "WORKFLOW_NOT_FOUND", 404, false, "the model has no imported workflow";
     /// The profile `cyoda-0.8` accepts the schema versions 1.1 to 1.3 only.
     WorkflowSchemaVersionUnsupported = "WORKFLOW_SCHEMA_VERSION_UNSUPPORTED", 400, false, "the profile `cyoda-0.8` accepts the schema versions 1.1 to 1.3 only";
-    /// The program did not read a streamed answer for too long while others waited for the stream; read it faster, or collect it first.
-    AnswerNotRead = "ANSWER_NOT_READ", 0, false, "the program did not read a streamed answer for too long while others waited for the stream; read it faster, or collect it first";
+    /// The program did not read a streamed answer within a transaction for too long while others waited for the stream; send no requests until it is read, or ask for less at once.
+    AnswerNotRead = "ANSWER_NOT_READ", 0, false, "the program did not read a streamed answer within a transaction for too long while others waited for the stream; send no requests until it is read, or ask for less at once";
     /// The client or the member was closed; make another one.
     ClientClosed = "CLIENT_CLOSED", 0, false, "the client or the member was closed; make another one";
     /// There is no connection, or it ended before the answer; it is retryable if the request was certainly not sent.

@@ -956,4 +956,17 @@ pub enum EntitySearchSubscribeAnswer {
 
 crate::request::union_answer! { EntitySearchSubscribeAnswer: EntityResponse, EntityChangeEvent }
 
+/// The types of requests that are answered by several events.
+pub(crate) const STREAMED: &[&str] = &[
+    "EntityGetAllRequest",
+    "EntityChangesMetadataGetRequest",
+    "EntityStatsGetRequest",
+    "EntityStatsByStateGetRequest",
+    "EntitySearchRequest",
+    "SnapshotGetRequest",
+    "EntityChangesSubscribeRequest",
+    "EntitySearchSubscribeRequest",
+    "RunHistorySubscribeRequest",
+];
+
 crate::request::answers! { AccountGetResponse, ActionDeleteResponse, ActionGetResponse, ActionInvokeResponse, ActionRegisterResponse, ActionSetEnabledResponse, ActionsGetResponse, BundleApplyResponse, BundleDeleteResponse, BundleGetResponse, BundlesGetResponse, ClientCreateResponse, ClientDeleteResponse, ClientSecretResetResponse, ClientsGetResponse, ComputeMembersGetResponse, EntityAuditFinishedGetResponse, EntityAuditGetResponse, EntityChangeEvent, EntityChangesMetadataResponse, EntityDeleteAllResponse, EntityDeleteResponse, EntityModelDeleteResponse, EntityModelExportResponse, EntityModelGetAllResponse, EntityModelImportResponse, EntityModelSetChangeLevelResponse, EntityModelSetIndexesResponse, EntityModelSetUniqueKeysResponse, EntityModelTransitionResponse, EntityModelValidateResponse, EntityResponse, EntitySearchExplainResponse, EntitySnapshotSearchResponse, EntityStatsByStateResponse, EntityStatsQueryResponse, EntityStatsResponse, EntityTransactionResponse, EntityTransitionResponse, EntityTransitionsGetResponse, EntityWorkflowDiagramResponse, EntityWorkflowExportResponse, EntityWorkflowImportResponse, FileDeleteResponse, FileGetResponse, FilePutResponse, FilesGetResponse, IncidentCancelResponse, IncidentRetryResponse, IncidentsGetResponse, KeyPairDeleteResponse, KeyPairGetResponse, KeyPairInvalidateResponse, KeyPairIssueResponse, KeyPairReactivateResponse, LogLevelGetResponse, LogLevelSetResponse, MachineTransitionResponse, MachinesGetResponse, ManagerControlResponse, ManagerCreateResponse, ManagerGetResponse, ManagerTickResponse, ManagersGetResponse, MessageCreateResponse, MessageDeleteResponse, MessageGetResponse, NodesGetResponse, OidcProviderDeleteResponse, OidcProviderInvalidateResponse, OidcProviderReactivateResponse, OidcProviderRegisterResponse, OidcProviderUpdateResponse, OidcProvidersGetResponse, OidcProvidersReloadResponse, PlanGetResponse, RunCancelResponse, RunDefinitionCreateResponse, RunDefinitionDeleteResponse, RunDefinitionGetResponse, RunDefinitionSetEnabledResponse, RunDefinitionValidateResponse, RunDefinitionsGetResponse, RunGetResponse, RunHistoryEvent, RunHistoryGetResponse, RunSignalResponse, RunStartResponse, RunsGetResponse, TaskAwaitResponse, TaskCompleteResponse, TaskFailResponse, TaskGetResponse, TaskTouchResponse, TasksGetResponse, TopicGetResponse, TopicPublishResponse, TopicsGetResponse, TraceSamplerGetResponse, TraceSamplerSetResponse, TrustedKeyDeleteResponse, TrustedKeyInvalidateResponse, TrustedKeyReactivateResponse, TrustedKeyRegisterResponse, TrustedKeysGetResponse, WorkerDeregisterResponse, WorkerDrainResponse, WorkerGetResponse, WorkerHeartbeatResponse, WorkerRegisterResponse, WorkersGetResponse, WorkflowExplainResponse }

@@ -452,7 +452,7 @@ fn finish<T>(
     let event = |done: Result<T, &Failure>| {
         let event = CloudEvent::of(response, &write(done)?)?;
         // The server would end the stream for one that is too large.
-        on.check_size(&event)?;
+        event.check_size(on.message_bytes_max)?;
         Ok(event)
     };
     let attempted = done.and_then(|done| event(Ok(done)).map_err(Failure::from));

@@ -209,6 +209,10 @@ async fn a_message_that_is_too_large_is_not_sent() {
     let error = create(17 << 20).await.expect_err("too large");
     assert_eq!(*error.code(), Code::MessageTooLarge);
     assert_eq!(error.kind(), ErrorKind::InvalidRequest);
+    // The longest key is a part of the message, which is as large as its data otherwise may be.
+    let almost = create((16 << 20) - 1230).idempotency_key("\u{1F511}".repeat(255));
+    let error = almost.await.expect_err("too large");
+    assert_eq!(*error.code(), Code::MessageTooLarge);
     let written = create(1 << 20).await.expect("a parcel");
     let entity = client
         .entities()

@@ -66,6 +66,36 @@ async fn a_token_is_kept_until_it_expires_or_is_refused() {
 }
 
 #[tokio::test]
+async fn a_lifetime_may_be_a_text_or_absent() {
+    macro_rules! granted {
+        ($lifetime:literal) => {
+            concat!(
+                "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n",
+                r#"{"access_token": "secret", "expires_in": "#,
+                $lifetime,
+                "}"
+            )
+        };
+    }
+    for answer in [
+        granted!("3600"),
+        granted!("3600.0"),
+        granted!(r#""3599""#),
+        granted!("null"),
+        granted!(r#""soon""#),
+        granted!("1e300"),
+        "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n{\"access_token\": \"secret\"}",
+    ] {
+        let (url, count) = endpoint(answer).await;
+        let credentials = ClientCredentials::new(url, "cl%ient", "a secret");
+        for _ in 0..2 {
+            assert_eq!(credentials.token().await.expect(answer), "secret");
+        }
+        assert_eq!(count.load(Ordering::SeqCst), 1, "{answer}");
+    }
+}
+
+#[tokio::test]
 async fn only_the_refusal_of_a_token_endpoint_is_final() {
     macro_rules! answer {
         ($status:literal, $body:literal) => {

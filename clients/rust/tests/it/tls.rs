@@ -1,7 +1,7 @@
 use std::{fs, path::Path, time::Duration};
 
 use interlock_client::{
-    Client, ClientCredentials, ConnectOptions, ErrorKind, Member, TokenSource as _,
+    Client, ClientCredentials, Code, ConnectOptions, ErrorKind, Member, TokenSource as _,
     api::{AccountGetRequest, ComputeMembersGetRequest},
 };
 
@@ -82,6 +82,18 @@ async fn where_clients_need_a_certificate_only_those_that_show_one_are_served() 
     asked(showing).await.expect("an answer");
     let error = asked(trusting).await.expect_err("it shows none");
     assert_eq!(error.kind(), ErrorKind::ConnectionLost, "{error}");
+    // So it is where tokens are obtained.
+    let url = format!("{}/api/oauth/token", server.http.replace("http:", "https:"));
+    let trusting = || {
+        ClientCredentials::new(&url, "anybody", "secret").certificate_authority(key("tls-ca.pem"))
+    };
+    let showing = trusting().client_certificate(key("tls-server.pem"), key("tls-server.key"));
+    assert!(!showing.token().await.expect("a token").is_empty());
+    let error = trusting().token().await.expect_err("it shows none");
+    assert_eq!(error.kind(), ErrorKind::ConnectionLost, "{error}");
+    let unreadable = trusting().client_certificate("no certificate", "no key");
+    let error = unreadable.token().await.expect_err("it cannot be read");
+    assert_eq!(*error.code(), Code::InvalidOptions, "{error}");
 }
 
 #[tokio::test]

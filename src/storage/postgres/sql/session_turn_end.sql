@@ -1,3 +1,3 @@
--- Ends a turn.
-select pg_advisory_unlock(7310593858020254331);
-reset idle_session_timeout
+-- Ends a turn; whether this session had it.
+reset idle_session_timeout;
+select pg_advisory_unlock(7310593858020254331)

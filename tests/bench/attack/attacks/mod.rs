@@ -125,6 +125,12 @@ pub(crate) const ATTACKS: &[Attack] = &[
         ..NORMAL
     },
     Attack {
+        name: "nested-macros",
+        what: "four requests to a route whose filter compares each pair of 300 numbers",
+        act: |stage| Box::pin(work::nested_macros(stage)),
+        ..NORMAL
+    },
+    Attack {
         name: "in-list",
         what: "a search of 5,000 entities with IN and 99,990 numbers",
         act: |stage| Box::pin(work::in_list(stage)),

@@ -96,6 +96,43 @@ pub(super) async fn long_criterion(stage: Stage) -> Outcome {
     }
 }
 
+pub(super) async fn nested_macros(stage: Stage) -> Outcome {
+    let text = r#"
+connector "api" {
+  type = "rest"
+}
+saga "paired" {
+  from {
+    connector = "api"
+    operation = "POST /paired"
+    filter    = "input.a.exists(x, input.a.exists(y, x + y < 0))"
+  }
+  step "none" {
+    action {
+    }
+  }
+}
+"#;
+    let bundle = json!({"files": [{"path": "paired.hcl", "text": text}]}).to_string();
+    let applied = stage.attacker.prepare("PUT", "/api/bundles/paired", bundle);
+    applied.await;
+    let numbers: Vec<_> = (0..300).collect();
+    let body = Bytes::from(json!({"a": numbers}).to_string());
+    let tally = Tally::default();
+    let measured = stage
+        .beside(async |stop| {
+            hammer(4, stop, &tally, |_| {
+                stage.attacker.post("/paired", body.clone())
+            })
+            .await;
+        })
+        .await;
+    Outcome {
+        measured,
+        findings: vec![tally.reported("the requests")],
+    }
+}
+
 pub(super) async fn in_list(stage: Stage) -> Outcome {
     stage.attacker.model("doc", r#"{"n":1}"#).await;
     stage

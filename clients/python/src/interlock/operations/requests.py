@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Protocol
 
-from interlock import errors, events
+from interlock import events
 from interlock.api.cloudevents_pb2 import CloudEvent
 from interlock.api.operations import Api
 from interlock.records import Entity
@@ -21,6 +21,11 @@ class Asker(Protocol):
 
     async def ask(self, kind: str, payload: Mapping[str, Any], *, key: str | None = None) -> Answer:
         """Send a request; the answer is used as a context."""
+
+    def ask_streamed(
+        self, kind: str, payload: Mapping[str, Any]
+    ) -> AsyncGenerator[CloudEvent, None]:
+        """Send a request with a streamed answer; yield the events as they arrive."""
 
     def listen(self, kind: str, payload: Mapping[str, Any]) -> AsyncGenerator[CloudEvent, None]:
         """Send a request with an endless answer; yield the events as they arrive."""
@@ -64,25 +69,17 @@ class Requests:
     ) -> AsyncGenerator[dict[str, Any], None]:
         """Send any request with a streamed answer, and yield the payloads as they arrive.
 
-        Leaving the iteration early cancels the request.
+        It is a separate call, so it may be read slowly, and the loop over it may send requests;
+        within the transaction of a calculation it is on the member's stream. Leaving the iteration
+        early cancels the request.
 
         Raises:
-            TypeError: the answer is a single one; use `call`.
+            BadRequest: the answer is a single one; use `call`. Within a transaction a TypeError.
 
         """
-        async with await self._asker.ask(event_type, payload) as answer:
-            came = 0
-            while (event := await answer.next()) is not None:
-                if events.SEQUENCE in event.attributes:
-                    # A failure is reported twice; the second event ends the answer.
-                    item = events.payload(event)
-                    if item.get("success") is not False:
-                        came += 1
-                        yield item
-                elif (sent := events.answer(event).get("count")) is None:
-                    raise TypeError(f"{event_type} has a single answer; use `call`")
-                elif sent != came:
-                    raise errors.ServerError(f"{sent} answers were sent, but {came} arrived")
+        async with aclosing(self._asker.ask_streamed(event_type, payload)) as answers:
+            async for event in answers:
+                yield events.answer(event)
 
     async def listen(
         self, event_type: str, payload: Mapping[str, Any]

@@ -60,6 +60,9 @@ class Searching(Requests):
         matches are an error. `tracking_read` makes the transaction of a callback conflict with
         any concurrent change to the entities found.
 
+        Outside of a transaction it is a separate call, so it may be read slowly, and the loop over
+        it may send requests.
+
         If the connection is lost, the search is sent again, and each entity is yielded once: with
         `point_in_time` at any moment, and without as long as nothing has been yielded.
 

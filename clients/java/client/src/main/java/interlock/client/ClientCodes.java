@@ -41,8 +41,8 @@ public final class ClientCodes {
                     + " certainly not sent",
             CLIENT_CLOSED, "the client or the member was closed; make another one",
             MESSAGE_TOO_LARGE, "the server would not accept a message of this size; send less",
-            ANSWER_NOT_READ, "the program did not read a streamed answer for too long while others waited for the stream;"
-                    + " read it faster, or collect it first",
+            ANSWER_NOT_READ, "the program did not read a streamed answer within a transaction for too long while others"
+                    + " waited for the stream; send no requests until it is read, or ask for less at once",
             INVALID_OPTIONS, "an address, a certificate, metadata or another setting of the client cannot be used;"
                     + " correct it",
             NOT_SUPPORTED, "a request cannot be made this way; use a client",

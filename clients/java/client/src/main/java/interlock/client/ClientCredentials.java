@@ -1,6 +1,7 @@
 package interlock.client;
 
 import interlock.client.api.ErrorCodes;
+import java.math.BigDecimal;
 import java.net.URI;
 import java.net.URLEncoder;
 import java.net.http.HttpClient;
@@ -30,6 +31,10 @@ import org.jspecify.annotations.Nullable;
 public final class ClientCredentials implements TokenSource {
 
     private static final Duration TIMEOUT = Duration.ofSeconds(10);
+    /** How long a token is used whose endpoint does not say how long it may be. */
+    private static final Duration LIFE = Duration.ofMinutes(5);
+    /** How long one is used at most before another one is obtained. */
+    private static final Duration LIFE_MAX = Duration.ofDays(1);
 
     private final URI url;
     private final String authorization;
@@ -52,7 +57,10 @@ public final class ClientCredentials implements TokenSource {
         this(url, clientId, clientSecret, HttpClient.newBuilder().connectTimeout(TIMEOUT).build());
     }
 
-    /** The same with an HTTP client of its own settings. */
+    /**
+     * The same with another HTTP client: one with an {@code SSLContext} for an endpoint that has an authority of its
+     * own, or requires a certificate of its clients.
+     */
     public ClientCredentials(URI url, String clientId, String clientSecret, HttpClient http) {
         this.url = url;
         this.http = http;
@@ -88,7 +96,7 @@ public final class ClientCredentials implements TokenSource {
         }
     }
 
-    private record Granted(@Nullable String access_token, long expires_in) {}
+    private record Granted(@Nullable String access_token, @Nullable Json expires_in) {}
 
     private record Refused(@Nullable String error, @Nullable Map<String, Json> properties) {
 
@@ -115,8 +123,19 @@ public final class ClientCredentials implements TokenSource {
             throw Failure.connectionLost(url + " answers with no token; is it the token endpoint?");
         }
         // A tenth of its life is left for the way to the server, and for differences of clocks.
-        long life = Duration.ofSeconds(granted.expires_in).toNanos() / 10 * 9;
+        long life = life(granted.expires_in).toNanos() / 10 * 9;
         return new Held(granted.access_token, System.nanoTime() + life);
+    }
+
+    /** Reads the lifetime of a token in seconds: a number, which some endpoints write as a text. */
+    static Duration life(@Nullable Json expiresIn) {
+        try {
+            BigDecimal seconds = new BigDecimal(expiresIn == null ? "" : expiresIn.text().replace("\"", ""));
+            long most = LIFE_MAX.toSeconds();
+            return seconds.signum() < 0 ? LIFE : Duration.ofSeconds(seconds.min(BigDecimal.valueOf(most)).longValue());
+        } catch (NumberFormatException e) {
+            return LIFE;
+        }
     }
 
     private HttpResponse<String> answer(HttpRequest request) throws InterruptedException {

@@ -13,12 +13,15 @@ import io.grpc.MethodDescriptor;
 import io.grpc.Status;
 import io.grpc.protobuf.ProtoUtils;
 import java.time.Duration;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -51,6 +54,8 @@ final class Connection {
     final Settings settings;
     private final ManagedChannel channel;
     private final CountDownLatch closed = new CountDownLatch(1);
+    /** Answers that have an end and calls of their own, until they have arrived. */
+    private final Set<Listening> answers = ConcurrentHashMap.newKeySet();
     private Greeter greeter = stream -> {};
     private EventStream.Receiver receiver = (stream, event) -> {};
 
@@ -107,11 +112,16 @@ final class Connection {
             }
             closed.countDown();
         }
+        long deadline = System.nanoTime() + patience.toNanos();
         try {
             EventStream open = current;
             if (open != null) {
                 open.closeAfterAnswers(patience);
             }
+            CompletableFuture.allOf(answers.stream().map(answer -> answer.ended).toArray(CompletableFuture<?>[]::new))
+                    .get(Math.max(0, deadline - System.nanoTime()), TimeUnit.NANOSECONDS);
+        } catch (TimeoutException | ExecutionException e) {
+            LOG.atDebug().addKeyValue("target", settings.target).log("closed before all answers were read");
         } finally {
             channel.shutdownNow();
         }
@@ -413,33 +423,78 @@ final class Connection {
     }
 
     /**
-     * Sends a request with an endless answer on a call of its own, so that reading it slowly delays
-     * nothing else.
+     * Sends a request with a streamed answer on a call of its own, so that reading it slowly delays nothing else.
+     * Closing waits for its end.
      */
-    EventSource listen(CloudEvent request) throws InterruptedException {
-        connect();
-        TokenSource tokens = settings.tokens;
-        String token = tokens == null ? null : tokens.token();
-        Listening first = new Listening(channel.newCall(LISTEN, CallOptions.DEFAULT));
-        first.start(settings.headers(token), request);
-        return tokens == null || token == null ? first : new Authenticated(first, tokens, token, request);
+    EventSource stream(CloudEvent request) throws InterruptedException {
+        return separate(request, headers -> {
+            Listening answer = listening(Failure::ofAnswer);
+            answers.add(answer);
+            answer.ended.thenRun(() -> answers.remove(answer));
+            answer.start(headers, request);
+            return answer;
+        });
     }
 
-    /** Listens again with another token, if the first one is refused; once it was accepted, that is a lost connection. */
+    /** The same for an answer that has no end. Closing ends it. */
+    EventSource listen(CloudEvent request) throws InterruptedException {
+        return separate(request, headers -> {
+            Listening answer = listening(Failure::of);
+            answer.start(headers, request);
+            return answer;
+        });
+    }
+
+    /** A call that has not begun, with what its end means unless that is of this client. */
+    private Listening listening(Function<Status, InterlockException> meaning) {
+        return new Listening(channel.newCall(LISTEN, CallOptions.DEFAULT), ended -> {
+            InterlockException failure = meaning.apply(ended);
+            return isClosed() && failure instanceof ConnectionLostException ? Failure.closed() : failure;
+        });
+    }
+
+    private EventSource separate(CloudEvent request, Function<Metadata, Listening> start) throws InterruptedException {
+        Envelope.checkSize(request, settings.messageBytesMax);
+        long deadline = System.nanoTime() + settings.connectTimeout.toNanos();
+        connect();
+        TokenSource tokens = settings.tokens;
+        if (tokens == null) {
+            return start.apply(settings.headers(null));
+        }
+        String token = token(tokens, deadline);
+        return new Authenticated(start, tokens, token);
+    }
+
+    /** A token; where none can be obtained, that is tried again within the connect timeout. */
+    private String token(TokenSource tokens, long deadline) throws InterruptedException {
+        for (Duration wait = DELAY_FIRST; ; wait = doubled(wait)) {
+            try {
+                return tokens.token();
+            } catch (ConnectionLostException e) {
+                lost = e;
+                if (System.nanoTime() + wait.toNanos() - deadline >= 0) {
+                    throw unreachable();
+                }
+            }
+            pause(wait);
+        }
+    }
+
+    /** Asks again with another token, if the first one is refused; once it was accepted, that is a lost connection. */
     private final class Authenticated implements EventSource {
 
+        private final Function<Metadata, Listening> start;
         private final TokenSource tokens;
         private String token;
-        private final CloudEvent request;
         private volatile Listening source;
         private volatile boolean isClosed;
         private boolean isAgain;
 
-        Authenticated(Listening first, TokenSource tokens, String token, CloudEvent request) {
-            this.source = first;
+        Authenticated(Function<Metadata, Listening> start, TokenSource tokens, String token) {
+            this.start = start;
             this.tokens = tokens;
             this.token = token;
-            this.request = request;
+            this.source = start.apply(settings.headers(token));
         }
 
         @Override
@@ -462,9 +517,8 @@ final class Connection {
                 }
                 isAgain = true;
                 token = another;
-                Listening again = new Listening(channel.newCall(LISTEN, CallOptions.DEFAULT));
+                Listening again = start.apply(settings.headers(another));
                 source = again;
-                again.start(settings.headers(another), request);
                 if (isClosed) {
                     again.close();
                 }

@@ -71,6 +71,15 @@ final class Envelope {
         return event.hasTextData() ? event.getTextData() : event.getBinaryData().toStringUtf8();
     }
 
+    /** Refuses an event for which the server would end the whole stream or call. */
+    static void checkSize(CloudEvent event, int bytesMax) {
+        int size = event.getSerializedSize();
+        if (size > bytesMax) {
+            throw new Failure(ClientCodes.MESSAGE_TOO_LARGE,
+                    "the " + event.getType() + " has " + size + " bytes; " + bytesMax + " are allowed", false).exception();
+        }
+    }
+
     static int size(CloudEvent event) {
         return event.hasTextData() ? event.getTextDataBytes().size() : event.getBinaryData().size();
     }

@@ -168,12 +168,7 @@ final class EventStream {
 
     /** Refuses an event for which the server would end the whole stream. */
     void checkSize(CloudEvent event) {
-        // The envelope is small beside the data; a kilobyte is more than it needs.
-        long size = Envelope.size(event) + 1024L;
-        if (size > settings.messageBytesMax) {
-            throw new Failure(ClientCodes.MESSAGE_TOO_LARGE, "the " + event.getType() + " has about " + size
-                    + " bytes; " + settings.messageBytesMax + " are allowed", false).exception();
-        }
+        Envelope.checkSize(event, settings.messageBytesMax);
     }
 
     /** Sends what waits, as long as the connection takes it; one thread at a time does. */
@@ -298,7 +293,10 @@ final class EventStream {
         }
     }
 
-    /** Drops the largest unread answer if nothing is read for too long. */
+    /**
+     * Drops the largest unread answer if nothing is read for too long. Only in the transaction of a call can that
+     * happen: other streamed answers have calls of their own.
+     */
     private void watchReaders() {
         lock.lock();
         try {

@@ -92,6 +92,18 @@ record Failure(
         };
     }
 
+    /**
+     * What the end of a call with a streamed answer means. If that has failed on the way, the status has the failure as
+     * its text.
+     */
+    static InterlockException ofAnswer(Status ended) {
+        String text = ended.getDescription() == null ? "" : ended.getDescription();
+        int colon = Math.max(0, text.indexOf(':'));
+        String code = text.substring(0, colon);
+        Boolean isRetryable = ErrorCodes.isRetryable(code);
+        return isRetryable == null ? of(ended) : new Failure(code, text.substring(colon + 1).strip(), isRetryable).exception();
+    }
+
     /** Fails if an answer reports a failure. */
     static void check(String answer) {
         InterlockException failure = in(answer);

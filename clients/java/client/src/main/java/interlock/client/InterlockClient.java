@@ -55,7 +55,7 @@ public final class InterlockClient extends Session implements AutoCloseable {
         }
     }
 
-    /** Waits for outstanding answers, for 10 s at most, then disconnects. */
+    /** Waits for outstanding answers, also those that are being read, for 10 s at most, then disconnects. */
     @Override
     public void close() {
         try {

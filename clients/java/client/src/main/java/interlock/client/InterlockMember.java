@@ -38,7 +38,7 @@ public final class InterlockMember extends Session implements AutoCloseable {
     /** How long a member that stops waits until the server has taken note of it. */
     private static final Duration DRAIN_NOTICE_TIMEOUT = Duration.ofSeconds(2);
 
-    private final Connection connection;
+    final Connection connection;
     private final Desk desk;
     private final Set<String> tags;
     /** Completed when the member stops joining again: with null, or with why it cannot. */

@@ -101,13 +101,31 @@ final class JsonText {
 
     /** Encodes a document, which has to be an object. */
     static Json object(Object document, String what) {
-        Json json = Json.of(document);
-        if (!json.text().stripLeading().startsWith("{")) {
-            String hint = document instanceof String ? "; Json.parse takes a text that is JSON" : "";
-            throw new IllegalArgumentException(what + " has to be a JSON object, not "
-                    + document.getClass().getName() + hint);
+        Json json = objectOrNull(document, what);
+        if (json == null) {
+            throw notAnObject(document, what);
         }
         return json;
+    }
+
+    /** The same for a document that may be null, in Java or in JSON. */
+    static @Nullable Json objectOrNull(@Nullable Object document, String what) {
+        if (document == null) {
+            return null;
+        }
+        Json json = Json.of(document);
+        if (json.text().strip().equals("null")) {
+            return null;
+        }
+        if (!json.text().stripLeading().startsWith("{")) {
+            throw notAnObject(document, what);
+        }
+        return json;
+    }
+
+    private static IllegalArgumentException notAnObject(Object document, String what) {
+        String hint = document instanceof String ? "; Json.parse takes a text that is JSON" : "";
+        return new IllegalArgumentException(what + " has to be a JSON object, not " + document.getClass().getName() + hint);
     }
 
     static <T> T read(String text, Class<T> type) {

@@ -4,19 +4,27 @@ import interlock.client.cloudevents.CloudEvent;
 import io.grpc.ClientCall;
 import io.grpc.Metadata;
 import io.grpc.Status;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
-/** An answer without an end, on a call of its own: while it is not read, the server waits. */
+/** A streamed answer on a call of its own: while it is not read, the server waits. */
 final class Listening extends ClientCall.Listener<CloudEvent> implements EventSource {
 
-    /** How many events are asked for ahead of their use. */
-    private static final int READ_AHEAD = 32;
+    /** Once so many bytes are unread, no further event is asked for. */
+    private static final int UNREAD_BYTES_MAX = 1 << 20;
 
     /** What came: an event, or how the call ended. */
     private record Arrived(@Nullable CloudEvent event, @Nullable Status end) {}
 
+    /** Completed when the call has ended; what has arrived may be unread. */
+    final CompletableFuture<Void> ended = new CompletableFuture<>();
+
     private final ClientCall<CloudEvent, CloudEvent> call;
+    private final Function<Status, InterlockException> meaning;
+    private final AtomicLong unread = new AtomicLong();
     private final LinkedBlockingQueue<Arrived> arrived = new LinkedBlockingQueue<>();
     /** The server has not refused the call at once. */
     private volatile boolean isAccepted;
@@ -25,13 +33,15 @@ final class Listening extends ClientCall.Listener<CloudEvent> implements EventSo
     private volatile @Nullable InterlockException refused;
     private @Nullable Arrived last;
 
-    Listening(ClientCall<CloudEvent, CloudEvent> call) {
+    /** Reads a call; {@code meaning} says what a failed end of it is to the program. */
+    Listening(ClientCall<CloudEvent, CloudEvent> call, Function<Status, InterlockException> meaning) {
         this.call = call;
+        this.meaning = meaning;
     }
 
     void start(Metadata headers, CloudEvent request) {
         call.start(this, headers);
-        call.request(READ_AHEAD);
+        call.request(1);
         call.sendMessage(request);
         call.halfClose();
     }
@@ -54,12 +64,17 @@ final class Listening extends ClientCall.Listener<CloudEvent> implements EventSo
 
     @Override
     public void onMessage(CloudEvent event) {
+        boolean isEnough = unread.addAndGet(Envelope.size(event)) >= UNREAD_BYTES_MAX;
         arrived.add(new Arrived(event, null));
+        if (!isEnough) {
+            call.request(1);
+        }
     }
 
     @Override
     public void onClose(Status status, Metadata trailers) {
         arrived.add(new Arrived(null, status));
+        ended.complete(null);
     }
 
     @Override
@@ -67,7 +82,11 @@ final class Listening extends ClientCall.Listener<CloudEvent> implements EventSo
         if (last == null) {
             Arrived one = arrived.take();
             if (one.event != null && !isClosed) {
-                call.request(1);
+                int size = Envelope.size(one.event);
+                long before = unread.getAndAdd(-size);
+                if (before >= UNREAD_BYTES_MAX && before - size < UNREAD_BYTES_MAX) {
+                    call.request(1);
+                }
                 return one.event;
             }
             last = one;
@@ -78,7 +97,7 @@ final class Listening extends ClientCall.Listener<CloudEvent> implements EventSo
         if (isClosed || last.end == null || last.end.isOk()) {
             return null;
         }
-        throw Failure.of(last.end);
+        throw meaning.apply(last.end);
     }
 
     @Override

@@ -1,5 +1,6 @@
 package interlock.client;
 
+import interlock.client.api.Operations;
 import interlock.client.cloudevents.CloudEvent;
 import java.time.Duration;
 import java.util.List;
@@ -189,6 +190,11 @@ final class Requester implements Caller {
         Duration timeout = RequestOption.timeoutOf(options);
         long deadline = timeout == null ? 0 : System.nanoTime() + timeout.toNanos();
         try {
+            // Types that have one event as the answer are not accepted on a call of their own.
+            if (asker instanceof Asker.OfConnection outside && Operations.isStreamed(type)) {
+                CloudEvent request = event(type, payload, new Lane(1, null), options);
+                return opened(() -> outside.connection().stream(request), timeout, deadline);
+            }
             EventStream stream = awaitStream(timeout, deadline);
             Lane lane = asker.lane(stream);
             QueueExchange exchange = new QueueExchange(event(type, payload, lane, options), lane, stream);
@@ -211,11 +217,39 @@ final class Requester implements Caller {
         Duration timeout = RequestOption.timeoutOf(options);
         long deadline = timeout == null ? 0 : System.nanoTime() + timeout.toNanos();
         try {
-            EventSource source = asker.listen(event(type, payload, new Lane(1, null), options));
-            return new EventAnswers(limited(source, timeout, deadline));
+            CloudEvent request = event(type, payload, new Lane(1, null), options);
+            return opened(() -> asker.listen(request), timeout, deadline);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw Failure.cancelled("the thread was interrupted");
+        }
+    }
+
+    /** Begins a call of its own. */
+    private interface Opening {
+        EventSource open() throws InterruptedException;
+    }
+
+    /** The answer of a call of its own; its time includes opening it. */
+    private static Answers<Event> opened(Opening opening, @Nullable Duration timeout, long deadline)
+            throws InterruptedException {
+        if (timeout == null) {
+            return new EventAnswers(opening.open());
+        }
+        CompletableFuture<EventSource> opened = new CompletableFuture<>();
+        // The program's own executor may have no thread left.
+        Settings.Threads.SHARED.execute(() -> {
+            try {
+                opened.complete(opening.open());
+            } catch (RuntimeException | InterruptedException e) {
+                opened.completeExceptionally(e);
+            }
+        });
+        try {
+            return new EventAnswers(limited(await(opened, timeout, deadline), timeout, deadline));
+        } catch (InterlockException | InterruptedException e) {
+            opened.thenAccept(EventSource::close);
+            throw e;
         }
     }
 }

@@ -65,7 +65,13 @@ public abstract class Session {
         return requester.askAsync(eventType, payload, data -> data, options);
     }
 
-    /** Sends a request of any type with a streamed answer. */
+    /**
+     * Sends a request of any type with a streamed answer.
+     *
+     * <p>Outside of transactions each streamed answer is read on a call of its own: requests in the loop over it do not
+     * wait for it. In the transaction of a call it is on the stream, with the answers of other requests: once 64 MiB
+     * of answers are unread there, it has to be read within 10 s.
+     */
     public Answers<Event> stream(String eventType, Object payload, RequestOption... options) {
         return requester.stream(eventType, payload, options);
     }

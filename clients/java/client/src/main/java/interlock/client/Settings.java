@@ -35,7 +35,7 @@ final class Settings {
     Consumer<ManagedChannelBuilder<?>> channel = builder -> {};
     Executor executor = Threads.SHARED;
 
-    /** How many bytes of answers may be unread before the stream is no longer read, and the server waits. */
+    /** How many bytes of answers on a stream may be unread before it is no longer read, and the server waits. */
     long unreadBytesMax = 64L << 20;
     /**
      * How long that may last until the largest unread answer is dropped. The patience of the server with a slow

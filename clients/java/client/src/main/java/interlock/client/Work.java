@@ -160,8 +160,11 @@ final class Work {
                 || result instanceof Pending) { // they have a JSON form, too
             throw new IllegalStateException(
                     "a processor has to return a document or null, not a " + result.getClass().getSimpleName());
-        } else if (result != null) {
-            payload.put("payload", Map.of("type", "JSON", "data", JsonText.object(result, "the result of a processor")));
+        } else {
+            Json document = JsonText.objectOrNull(result, "the result of a processor");
+            if (document != null) {
+                payload.put("payload", Map.of("type", "JSON", "data", document));
+            }
         }
         return answer(payload);
     }

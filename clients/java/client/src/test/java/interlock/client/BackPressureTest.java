@@ -3,6 +3,7 @@ package interlock.client;
 import static interlock.client.Parcels.EVERYTHING;
 import static interlock.client.Parcels.PARCEL;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -21,46 +22,110 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(120)
 class BackPressureTest {
 
-    private static final int DOCUMENTS = 20;
+    private static final int DOCUMENTS = 12;
     private static final long UNREAD_MAX = 4 << 20;
 
-    @Test
-    void anAnswerThatIsNotReadDoesNotHoldUpOthersForLong() throws IOException {
+    /** Few bytes may be unread, and not for long. */
+    private static void limit(Settings settings) {
+        settings.unreadBytesMax = UNREAD_MAX;
+        settings.stallTimeout = Duration.ofSeconds(1);
+    }
+
+    private static void createLarge(Session session) {
         String note = "x".repeat(1 << 20);
+        for (int i = 0; i < DOCUMENTS; i++) {
+            session.entities().create(PARCEL, Map.of("note", note));
+        }
+    }
+
+    @Test
+    void theLoopOverALargeSearchMaySendRequests() throws IOException {
         try (TestServer server = new TestServer()) {
             InterlockClient.Builder settings = server.tenant().client();
-            settings.settings.unreadBytesMax = UNREAD_MAX;
-            settings.settings.stallTimeout = Duration.ofSeconds(1);
+            limit(settings.settings);
             try (InterlockClient client = settings.build()) {
-                check(client, note);
+                Parcels.prepare(client);
+                createLarge(client);
+                int read = 0;
+                try (Answers<Entity> found = client.entities().search(PARCEL, EVERYTHING)) {
+                    for (Entity entity : found) {
+                        assertEquals(entity.data(), client.entities().get(entity.id()).data());
+                        read++;
+                    }
+                }
+                assertEquals(DOCUMENTS, read);
             }
         }
     }
 
-    private static void check(InterlockClient client, String note) {
-        Parcels.prepare(client);
-        for (int i = 0; i < DOCUMENTS; i++) {
-            client.entities().create(PARCEL, Map.of("note", note));
+    @Test
+    void closingWaitsForAnswersThatAreReadAndGivesOthersUp() throws Exception {
+        try (TestServer server = new TestServer()) {
+            TestServer.Tenant tenant = server.tenant();
+            try (InterlockClient client = tenant.client().build()) {
+                Parcels.prepare(client);
+                createLarge(client);
+                Iterator<Entity> entities = client.entities().search(PARCEL, EVERYTHING).iterator();
+                entities.next();
+                CompletableFuture<Void> closed = CompletableFuture.runAsync(client::close);
+                await(client.connection::isClosed);
+                assertThrows(ClientClosedException.class, () -> client.entities().search(PARCEL, EVERYTHING).iterator().next());
+                for (int i = 1; i < DOCUMENTS; i++) {
+                    entities.next();
+                }
+                assertFalse(entities.hasNext());
+                closed.join();
+            }
+            InterlockClient client = tenant.client().build();
+            Iterator<Entity> entities = client.entities().search(PARCEL, EVERYTHING).iterator();
+            entities.next();
+            client.connection.close(Duration.ofMillis(100));
+            assertThrows(ClientClosedException.class, () -> entities.forEachRemaining(entity -> {}));
         }
-        try (Answers<Entity> read = client.entities().search(PARCEL, EVERYTHING)) {
-            assertEquals(DOCUMENTS, read.stream().count());
+    }
+
+    @Test
+    void anAnswerInATransactionThatIsNotReadDoesNotHoldUpOthersForLong() throws IOException {
+        try (TestServer server = new TestServer()) {
+            InterlockMember.Builder settings = server.tenant().member().tags("java");
+            limit(settings.settings);
+            try (InterlockMember member = settings.build()) {
+                member.processor("price", (entity, context) -> {
+                    check(member, context);
+                    return null;
+                });
+                member.start();
+                Parcels.prepare(member, Parcels.flow("\"manual\": true, \"processors\": [{\"name\": \"price\","
+                        + " \"type\": \"externalized\", \"executionMode\": \"SYNC\","
+                        + " \"config\": {\"calculationNodesTags\": \"java\"}}]"));
+                createLarge(member);
+                Entity entity = Parcels.created(member);
+                member.entities().transition(entity.id(), "process");
+                assertEquals("DONE", member.entities().get(entity.id()).state());
+            }
         }
-        try (Answers<Entity> unread = client.entities().search(PARCEL, EVERYTHING)) {
+    }
+
+    private static void check(InterlockMember member, CallContext context) {
+        try (Answers<Entity> read = context.entities().search(PARCEL, EVERYTHING)) {
+            assertEquals(DOCUMENTS + 1, read.stream().count());
+        }
+        try (Answers<Entity> unread = context.entities().search(PARCEL, EVERYTHING)) {
             Iterator<Entity> entities = unread.iterator();
             entities.next();
-            await(() -> !isReadOn(client));
-            CompletableFuture<?> other = client.async().accountGet(new AccountGetRequest());
-            await(() -> isReadOn(client)); // the rest is dropped
+            await(() -> !isReadOn(member));
+            CompletableFuture<?> other = context.async().accountGet(new AccountGetRequest());
+            await(() -> isReadOn(member)); // the rest is dropped
             other.join();
             InterlockException dropped = assertThrows(InterlockException.class, () -> entities.forEachRemaining(entity -> {}));
             assertEquals(ClientCodes.ANSWER_NOT_READ, dropped.code());
             assertTrue(!dropped.isRetryable());
         }
-        client.operations().accountGet(new AccountGetRequest());
+        context.operations().accountGet(new AccountGetRequest());
     }
 
-    private static boolean isReadOn(InterlockClient client) {
-        return client.connection.open().unreadBytes() <= UNREAD_MAX;
+    private static boolean isReadOn(InterlockMember member) {
+        return member.connection.open().unreadBytes() <= UNREAD_MAX;
     }
 
     private static void await(BooleanSupplier condition) {

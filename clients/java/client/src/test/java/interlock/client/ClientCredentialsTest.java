@@ -5,17 +5,22 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import interlock.client.api.ErrorCodes;
+import interlock.client.testing.TestServer;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -94,6 +99,28 @@ class ClientCredentialsTest {
             try (Endpoint endpoint = new Endpoint(one.getKey(), new CountDownLatch(0))) {
                 InterlockException failure = assertThrows(InterlockException.class, endpoint.credentials()::token);
                 assertEquals(one.getValue(), failure.code(), one.getKey() + " " + failure.getMessage());
+            }
+        }
+    }
+
+    /** A row of {@code clients/token-lifetimes.json}, with which all clients compare. */
+    private record Lifetime(@Nullable String expiresIn, long seconds) {}
+
+    @Test
+    void aTokenIsUsedWhateverTheEndpointSaysAboutItsLife() throws Exception {
+        String table = Files.readString(TestServer.repository().resolve("clients/token-lifetimes.json"));
+        List<Lifetime> lifetimes = new ArrayList<>(List.of(Json.parse(Json.parse(table).node().path("lifetimes").toString())
+                .decode(Lifetime[].class)));
+        assertTrue(lifetimes.size() > 5);
+        lifetimes.add(new Lifetime("1e300", 86_400));
+        for (Lifetime one : lifetimes) {
+            assertEquals(one.seconds, ClientCredentials.life(one.expiresIn == null ? null : Json.parse(one.expiresIn)).toSeconds());
+            String said = one.expiresIn == null ? "" : ",\"expires_in\":" + one.expiresIn;
+            try (Endpoint endpoint = new Endpoint(http("200 OK", "{\"access_token\":\"secret\"" + said + "}"), new CountDownLatch(0))) {
+                ClientCredentials credentials = endpoint.credentials();
+                assertEquals("secret", credentials.token(), said);
+                assertEquals("secret", credentials.token(), said);
+                assertEquals(one.seconds == 0 ? 2 : 1, endpoint.asked.get(), said);
             }
         }
     }

@@ -90,6 +90,15 @@ class ClientTest {
         } catch (CancelledException e) {
             assertTrue(e.getMessage().contains("no answer within"), "before it was sent");
         }
+        CountDownLatch gate = new CountDownLatch(1);
+        try (InterlockClient tokenless = InterlockClient.builder(server.target()).tokens(() -> {
+            gate.await();
+            throw Failure.connectionLost("no tokens today");
+        }).build()) {
+            assertThrows(CancelledException.class,
+                    () -> tokenless.stream("EntityGetAllRequest", Map.of("model", PARCEL), soon));
+            gate.countDown();
+        }
     }
 
     @BeforeEach
@@ -178,7 +187,7 @@ class ClientTest {
                     assertEquals(PARCEL, found.iterator().next().model());
                 }
             }
-            // With one place, this waits until the answers that were left have ended.
+            // An answer that was left has no place on the stream, which has one.
             narrow.operations().accountGet(new AccountGetRequest());
         }
     }
@@ -300,6 +309,16 @@ class ClientTest {
         InterlockException large = assertThrows(InvalidRequestException.class,
                 () -> client.entities().create(PARCEL, Map.of("note", "x".repeat(17 << 20))));
         assertEquals(ClientCodes.MESSAGE_TOO_LARGE, large.code());
+        // The longest key is a part of the message, which is as large as its data otherwise may be.
+        Map<String, String> almost = Map.of("note", "x".repeat((16 << 20) - 1095));
+        RequestOption key = RequestOption.idempotencyKey("\ud83d\udd11".repeat(255));
+        large = assertThrows(InvalidRequestException.class, () -> client.call("EntityCreateRequest", almost, key));
+        assertEquals(ClientCodes.MESSAGE_TOO_LARGE, large.code());
+        large = assertThrows(InvalidRequestException.class, () -> client.call("EntityCreateRequest", almost));
+        assertNotEquals(ClientCodes.MESSAGE_TOO_LARGE, large.code());
+        large = assertThrows(InvalidRequestException.class,
+                () -> client.stream("EntityGetAllRequest", Map.of("model", PARCEL, "note", "x".repeat(17 << 20))));
+        assertEquals(ClientCodes.MESSAGE_TOO_LARGE, large.code());
         client.operations().accountGet(new AccountGetRequest());
     }
 
@@ -403,6 +422,9 @@ class ClientTest {
         }).connectTimeout(Duration.ofMillis(300)).build()) {
             InterlockException late = assertThrows(ConnectionLostException.class,
                     () -> tokenless.operations().accountGet(new AccountGetRequest()));
+            assertTrue(late.isRetryable() && late.reason().contains("no tokens today"), late.reason());
+            late = assertThrows(ConnectionLostException.class,
+                    () -> tokenless.stream("EntityGetAllRequest", Map.of("model", PARCEL)));
             assertTrue(late.isRetryable() && late.reason().contains("no tokens today"), late.reason());
         }
     }

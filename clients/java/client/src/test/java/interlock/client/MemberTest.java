@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.fasterxml.jackson.databind.node.NullNode;
 import interlock.client.api.ActionInvokeRequest;
 import interlock.client.api.ActionInvokeResponse;
 import interlock.client.api.ActionRegisterRequest;
@@ -138,6 +139,20 @@ class MemberTest {
         for (String text : List.of("has to be a JSON object", "not a Verdict")) {
             WorkflowFailedException failed = assertThrows(WorkflowFailedException.class, () -> Parcels.created(member));
             assertTrue(failed.getMessage().contains(text), failed.getMessage());
+        }
+    }
+
+    @Test
+    void nullOfAnyKindLeavesTheDocument() {
+        Queue<Object> results = new ConcurrentLinkedQueue<>(List.of(NullNode.instance, Json.NULL, Json.parse(" null "),
+                CompletableFuture.completedFuture(NullNode.instance)));
+        member.processor("price", (entity, context) -> results.poll());
+        member.start();
+        Parcels.prepare(member, Parcels.processor("price"));
+        while (!results.isEmpty()) {
+            Entity left = Parcels.created(member);
+            assertEquals("DONE", left.state());
+            assertEquals("{\"sku\":\"A-1\",\"weight\":1.50}", left.data().text());
         }
     }
 

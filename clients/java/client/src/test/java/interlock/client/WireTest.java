@@ -30,6 +30,8 @@ import io.opentelemetry.context.Scope;
 import io.opentelemetry.sdk.testing.junit5.OpenTelemetryExtension;
 import io.opentelemetry.sdk.trace.data.SpanData;
 import java.io.IOException;
+import java.net.URI;
+import java.net.http.HttpClient;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.KeyStore;
@@ -48,6 +50,11 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
 import java.util.stream.IntStream;
+import javax.net.ssl.KeyManager;
+import javax.net.ssl.KeyManagerFactory;
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.TrustManagerFactory;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -58,6 +65,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 @Timeout(120)
 class WireTest {
+
+    private static final char[] PASSWORD = "secret".toCharArray();
 
     @RegisterExtension
     static final OpenTelemetryExtension TRACES = OpenTelemetryExtension.create();
@@ -70,6 +79,9 @@ class WireTest {
         final AtomicInteger streams = new AtomicInteger();
         private final String version;
         private final Server server;
+        /** How calls of their own end; null if they do not. */
+        private volatile @Nullable Status end = Status.OK;
+        final CountDownLatch cancelled = new CountDownLatch(1);
 
         Recorder(Function<CloudEvent, List<CloudEvent>> script) throws IOException {
             this(script, InterlockClient.VERSION);
@@ -110,7 +122,15 @@ class WireTest {
 
                 @Override
                 public void onHalfClose() {
-                    call.close(Status.OK, new Metadata());
+                    Status status = end;
+                    if (status != null) {
+                        call.close(status, new Metadata());
+                    }
+                }
+
+                @Override
+                public void onCancel() {
+                    cancelled.countDown();
                 }
             };
         }
@@ -353,7 +373,62 @@ class WireTest {
             try (InterlockClient client = server.tenant().client().credentials(certified).build()) {
                 client.operations().accountGet(new AccountGetRequest());
             }
+            URI url = URI.create(server.http().replace("http:", "https:") + "/api/oauth/token");
+            KeyManagerFactory keys = KeyManagerFactory.getInstance(KeyManagerFactory.getDefaultAlgorithm());
+            keys.init(store(folder, "client"), PASSWORD);
+            assertFalse(new ClientCredentials(url, "anybody", "secret", http(folder, keys.getKeyManagers())).token().isEmpty());
+            ClientCredentials uncertified = new ClientCredentials(url, "anybody", "secret", http(folder, null));
+            assertThrows(ConnectionLostException.class, uncertified::token);
         }
+    }
+
+    /** An HTTP client that trusts the server, and shows a certificate if it has one. */
+    private static HttpClient http(Path folder, KeyManager @Nullable [] keys) throws Exception {
+        KeyStore trusted = KeyStore.getInstance(KeyStore.getDefaultType());
+        trusted.load(null, null);
+        trusted.setCertificateEntry("server", store(folder, "server").getCertificate("server"));
+        TrustManagerFactory trust = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
+        trust.init(trusted);
+        SSLContext tls = SSLContext.getInstance("TLS");
+        tls.init(keys, trust.getTrustManagers(), null);
+        return HttpClient.newBuilder().sslContext(tls).build();
+    }
+
+    private static KeyStore store(Path folder, String name) throws Exception {
+        return KeyStore.getInstance(folder.resolve(name + ".p12").toFile(), PASSWORD);
+    }
+
+    @Test
+    void aStreamedAnswerFailsAsTheServerSays() throws IOException {
+        try (Recorder recorder = new Recorder(event -> List.of()); InterlockClient client = InterlockClient.create(recorder.target())) {
+            recorder.end = Status.UNAVAILABLE.withDescription("STORAGE_UNAVAILABLE: the disk is full: 0 left");
+            InterlockException failure = assertThrows(InterlockException.class, () -> all(client).forEach(event -> {}));
+            assertEquals("STORAGE_UNAVAILABLE", failure.code());
+            assertEquals("the disk is full: 0 left", failure.reason());
+            assertTrue(failure.isRetryable());
+            recorder.end = Status.UNAVAILABLE.withDescription("connection reset: by peer");
+            ConnectionLostException lost = assertThrows(ConnectionLostException.class, () -> all(client).forEach(event -> {}));
+            assertEquals("UNAVAILABLE: connection reset: by peer", lost.reason());
+        }
+    }
+
+    @Test
+    void aStreamedAnswerComesInOrderAndIsCancelledByClosingIt() throws Exception {
+        List<String> ids = IntStream.range(0, 300).mapToObj(String::valueOf).toList();
+        Function<CloudEvent, List<CloudEvent>> script = request -> ids.stream().map(id ->
+                event("EntityResponse", "{\"success\":true,\"id\":\"" + id + "\"}", "x", "y")).toList();
+        try (Recorder recorder = new Recorder(script); InterlockClient client = InterlockClient.create(recorder.target())) {
+            recorder.end = null;
+            try (Answers<Event> answers = all(client)) {
+                List<String> came = answers.stream().limit(ids.size()).map(event -> event.data().node().path("id").asText()).toList();
+                assertEquals(ids, came);
+            }
+            assertTrue(recorder.cancelled.await(20, TimeUnit.SECONDS));
+        }
+    }
+
+    private static Answers<Event> all(InterlockClient client) {
+        return client.stream("EntityGetAllRequest", Map.of("model", Parcels.PARCEL));
     }
 
     /** Makes a certificate that signs itself, and its key. */
@@ -365,9 +440,9 @@ class WireTest {
                 "-storetype", "PKCS12", "-storepass", "secret", "-keystore", store.toString())
                 .redirectError(ProcessBuilder.Redirect.DISCARD).redirectOutput(ProcessBuilder.Redirect.DISCARD).start();
         assertTrue(made.waitFor(60, TimeUnit.SECONDS) && made.exitValue() == 0);
-        KeyStore keys = KeyStore.getInstance(store.toFile(), "secret".toCharArray());
+        KeyStore keys = store(folder, name);
         write(folder.resolve(name + ".crt"), "CERTIFICATE", keys.getCertificate(name).getEncoded());
-        write(folder.resolve(name + ".key"), "PRIVATE KEY", keys.getKey(name, "secret".toCharArray()).getEncoded());
+        write(folder.resolve(name + ".key"), "PRIVATE KEY", keys.getKey(name, PASSWORD).getEncoded());
     }
 
     private static void write(Path path, String kind, byte[] content) throws IOException {

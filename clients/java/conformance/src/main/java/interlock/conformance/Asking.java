@@ -2,6 +2,7 @@ package interlock.conformance;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import interlock.client.Answers;
+import interlock.client.Entity;
 import interlock.client.Event;
 import interlock.client.InterlockException;
 import interlock.client.Json;
@@ -11,6 +12,7 @@ import interlock.client.Session;
 import interlock.client.api.EntityCreateRequest;
 import interlock.client.api.EntityDeleteRequest;
 import interlock.client.api.EntityGetRequest;
+import interlock.client.api.EntitySearchRequest;
 import interlock.client.api.EntityTransitionRequest;
 import interlock.client.api.EntityUpdateRequest;
 import java.time.Duration;
@@ -79,6 +81,18 @@ final class Asking {
             }
         }
         return items;
+    }
+
+    /** Reads each entity of a search, in the loop over it; how many there were. */
+    static int readEach(Session session, Json payload) {
+        int read = 0;
+        try (Answers<Entity> found = session.entities().search(payload.decode(EntitySearchRequest.class))) {
+            for (Entity entity : found) {
+                session.entities().get(entity.id());
+                read++;
+            }
+        }
+        return read;
     }
 
     static Map<String, Object> failure(Throwable failure) {

@@ -90,6 +90,8 @@ final class Program {
                 return callMany(command);
             case "collect":
                 return Map.of("items", Asking.collect(session(command.on()), command.type(), command.payload()));
+            case "read-each":
+                return Map.of("read", Asking.readEach(session(command.on()), command.payload()));
             case "follow":
                 follow(command);
                 break;

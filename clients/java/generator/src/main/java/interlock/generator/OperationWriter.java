@@ -2,6 +2,7 @@ package interlock.generator;
 
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.stream.Collectors;
 
 /** Writes a method for each operation. */
 record OperationWriter(Protocol protocol) {
@@ -25,6 +26,7 @@ record OperationWriter(Protocol protocol) {
                 import interlock.client.Answers;
                 import interlock.client.Caller;
                 import interlock.client.RequestOption;
+                import java.util.Set;
 
                 /**
                  * All operations of the server. Each method waits for the answer; the streamed ones return at once,
@@ -34,13 +36,21 @@ record OperationWriter(Protocol protocol) {
                  */
                 public final class Operations {
 
+                    private static final Set<String> STREAMED = Set.of(
+                            %s);
+
                     private final Caller caller;
 
                     /** Operations whose requests that caller sends. */
                     public Operations(Caller caller) {
                         this.caller = caller;
                     }
-                """);
+
+                    /** Whether a request of that type is answered by several events. */
+                    public static boolean isStreamed(String eventType) {
+                        return STREAMED.contains(eventType);
+                    }
+                """.formatted(streamed()));
         for (Protocol.Operation operation : protocol.operations()) {
             String result = operation.isStreaming() ? "Answers<" + operation.answer() + ">" : operation.answer();
             String method = !operation.isStreaming() ? "call" : operation.isEndless() ? "listen" : "stream";
@@ -55,6 +65,12 @@ record OperationWriter(Protocol protocol) {
                     """.formatted(result, operation.method(), operation.request(), method, answers));
         }
         return out.append("}\n").toString();
+    }
+
+    /** The types of requests that are answered by several events. */
+    private String streamed() {
+        return protocol.operations().stream().filter(Protocol.Operation::isStreaming)
+                .map(operation -> '"' + operation.request() + '"').collect(Collectors.joining(",\n            "));
     }
 
     private String asyncOperations() {

@@ -4,6 +4,7 @@ package interlock.client.api;
 import interlock.client.Answers;
 import interlock.client.Caller;
 import interlock.client.RequestOption;
+import java.util.Set;
 
 /**
  * All operations of the server. Each method waits for the answer; the streamed ones return at once,
@@ -13,11 +14,27 @@ import interlock.client.RequestOption;
  */
 public final class Operations {
 
+    private static final Set<String> STREAMED = Set.of(
+            "EntityGetAllRequest",
+            "EntityChangesMetadataGetRequest",
+            "EntityStatsGetRequest",
+            "EntityStatsByStateGetRequest",
+            "EntitySearchRequest",
+            "SnapshotGetRequest",
+            "EntityChangesSubscribeRequest",
+            "EntitySearchSubscribeRequest",
+            "RunHistorySubscribeRequest");
+
     private final Caller caller;
 
     /** Operations whose requests that caller sends. */
     public Operations(Caller caller) {
         this.caller = caller;
+    }
+
+    /** Whether a request of that type is answered by several events. */
+    public static boolean isStreamed(String eventType) {
+        return STREAMED.contains(eventType);
     }
 
     /** Sends an EntityModelImportRequest. */
