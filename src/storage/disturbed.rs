@@ -8,6 +8,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use super::{
     DatabaseLocation, Durability, Error, IndexSettings, Migrate, Settings, Storage,
     backend::{Backend, Disturbance, Simulated},
+    open::Found,
     port::Newest,
 };
 use crate::clock::Clock;
@@ -55,7 +56,8 @@ impl Storage {
             indexes: IndexSettings::default(),
         };
         let stop = CancellationToken::new();
-        let (storage, committer) = Self::start(backend, newest, &settings, clock, stop).await?;
+        let found = Found::read(&backend, &clock).await?;
+        let (storage, committer) = Self::start(backend, newest, found, &settings, clock, stop);
         tasks.spawn(committer);
         Ok(storage)
     }

@@ -1,9 +1,13 @@
 //! Opening the storage.
 
-use std::{path::Path, sync::Arc};
+use std::{path::Path, sync::Arc, time::Duration};
 
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::{
+    sync::{Notify, mpsc, watch},
+    time::sleep,
+};
 use tokio_util::sync::CancellationToken;
+use tracing::warn;
 
 use super::{
     Error, Storage,
@@ -36,18 +40,22 @@ use super::{
         usage::Usage,
     },
     port::{
-        Copied, CopyError, CopyProgress, DatabaseLocation, Moved, Newest, Progress, Restored,
-        Settings,
+        Copied, CopyError, CopyProgress, DatabaseLocation, Index, Moved, Newest, Progress,
+        Restored, Settings,
     },
     room::Room,
 };
 use crate::clock::{Clock, Timestamp};
+use crate::error::{Code, Coded as _};
 
 /// How many finished units may wait for the committer.
 const QUEUE_MAX: usize = 4_096;
 
 /// How many pieces of upkeep may wait for the committer.
 const CHORES_MAX: usize = 16;
+
+/// The pause before a database that was opened is read again.
+const READING_PAUSE: Duration = Duration::from_millis(250);
 
 impl Storage {
     /// Opens the database and brings it up to date. With it comes the committer, without which
@@ -61,7 +69,18 @@ impl Storage {
         stop: CancellationToken,
     ) -> Result<(Self, impl Future<Output = ()> + Send + use<>), Error> {
         let (database, newest) = Backend::open(settings).await?;
-        Self::start(database, newest, settings, clock, stop).await
+        let found = loop {
+            match Found::read(&database, &clock).await {
+                // A server that has just answered may have no connection left for a moment. The
+                // caller decides for how long that is waited for.
+                Err(error) if database.is_shared() && error.code() == Code::StorageUnavailable => {
+                    warn!("the database was opened, and cannot be read: {error}; trying again");
+                    sleep(READING_PAUSE).await;
+                }
+                found => break found?,
+            }
+        };
+        Ok(Self::start(database, newest, found, settings, clock, stop))
     }
 
     /// Brings a database up to date without opening it for use; how many migrations that took.
@@ -103,30 +122,26 @@ impl Storage {
         copy::copy(from, to, progress).await
     }
 
-    pub(super) async fn start(
+    pub(super) fn start(
         database: Backend,
         newest: Newest,
+        found: Found,
         settings: &Settings,
         clock: Clock,
         stop: CancellationToken,
-    ) -> Result<(Self, impl Future<Output = ()> + Send + use<>), Error> {
+    ) -> (Self, impl Future<Output = ()> + Send + use<>) {
         let (submissions, inbox) = mpsc::channel(QUEUE_MAX);
         let (chores, waiting) = mpsc::channel(CHORES_MAX);
-        // What is due is read later: a service with a long backlog starts as soon as another.
-        let (lines, last) = (database.task_lines().await?, database.newest_task().await?);
-        let agenda = Agenda::new(clock.read(), lines, last);
-        let awaiting = database.runs_that_await().await?;
+        let Found {
+            agenda,
+            runs,
+            live_runs,
+            troubles,
+            leases,
+            mirrors,
+            indexes,
+        } = found;
         let is_shared = database.is_shared();
-        let runs = Runs::new(database.newest_run().await?, awaiting, is_shared);
-        let live_runs = LiveRuns::new(database.live_runs().await?);
-        let troubles = Troubles::new(database.troubles().await?);
-        // Where several processes use the database, most are other processes'.
-        let leases = if is_shared {
-            Leases::default()
-        } else {
-            Leases::new(database.leases().await?)
-        };
-        let mirrors = Mirrors::new(&database.mirrors().await?);
         let long_reads = LongReads::new(database.readers());
         let storage = Self(Arc::new(Inner {
             database,
@@ -168,13 +183,47 @@ impl Storage {
             // The clock of a server is known once it was asked; what is written is compared as well.
             storage.0.instants.compare(storage.now());
         }
-        storage.0.indexes.swap(storage.0.database.indexes().await?);
+        storage.0.indexes.swap(indexes);
         let committer = Committer::new(storage.clone(), inbox, waiting, newest);
         let pulse = storage.keep_pulse();
         let run = async move {
             let _until_it_has_stopped = pulse;
             Box::pin(committer.run(stop)).await;
         };
-        Ok((storage, run))
+        (storage, run)
+    }
+}
+
+/// What is known of a database from the start on.
+pub(super) struct Found {
+    agenda: Agenda,
+    runs: Runs,
+    live_runs: LiveRuns,
+    troubles: Troubles,
+    leases: Leases,
+    mirrors: Mirrors,
+    indexes: Vec<Index>,
+}
+
+impl Found {
+    pub(super) async fn read(database: &Backend, clock: &Clock) -> Result<Self, Error> {
+        // What is due is read later: a service with a long backlog starts as soon as another.
+        let (lines, last) = (database.task_lines().await?, database.newest_task().await?);
+        let awaiting = database.runs_that_await().await?;
+        let is_shared = database.is_shared();
+        Ok(Self {
+            agenda: Agenda::new(clock.read(), lines, last),
+            runs: Runs::new(database.newest_run().await?, awaiting, is_shared),
+            live_runs: LiveRuns::new(database.live_runs().await?),
+            troubles: Troubles::new(database.troubles().await?),
+            // Where several processes use the database, most are other processes'.
+            leases: if is_shared {
+                Leases::default()
+            } else {
+                Leases::new(database.leases().await?)
+            },
+            mirrors: Mirrors::new(&database.mirrors().await?),
+            indexes: database.indexes().await?,
+        })
     }
 }

@@ -361,7 +361,7 @@ async fn a_read_succeeds_although_the_connections_that_were_kept_have_ended() {
     let (caller, shop) = (Caller::new(), connector(config(&server)));
     let slow = || {
         let read = json!({"operation": "SELECT", "query": "SELECT pg_sleep(0.2)::text AS s"});
-        caller.call(&shop, read)
+        Box::pin(caller.call(&shop, read))
     };
     for came in futures_util::future::join_all([slow(), slow(), slow()]).await {
         came.expect("a row");

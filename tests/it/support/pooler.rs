@@ -82,6 +82,17 @@ async fn serve(
     }
 }
 
+/// Passes on an answer; the state of the transaction that it ends with.
+async fn answer(server: &mut TcpStream, client: &mut TcpStream) -> Option<u8> {
+    loop {
+        let said = message(server).await?;
+        client.write_all(&said).await.ok()?;
+        if said[0] == READY {
+            return said.last().copied();
+        }
+    }
+}
+
 /// Passes on what a client sends and what it is answered, until no transaction is open any more.
 async fn transact(
     client: &mut TcpStream,
@@ -96,15 +107,8 @@ async fn transact(
             return None;
         }
         server.write_all(&sent).await.ok()?;
-        while matches!(kind, QUERY | SYNC) {
-            let said = message(server).await?;
-            client.write_all(&said).await.ok()?;
-            if said[0] == READY {
-                if said.last() == Some(&IDLE) {
-                    return Some(());
-                }
-                break;
-            }
+        if matches!(kind, QUERY | SYNC) && answer(server, client).await? == IDLE {
+            return Some(());
         }
         sent = message(client).await?;
     }
