@@ -86,7 +86,7 @@ const STORAGE_MAY_USE: &[(&str, &[&str])] = &[
     ("upkeep",     &["chore", "damage", "error", "handle", "memory", "port", "reads"]),
     ("committer",  &["backend", "chore", "draft", "error", "handle", "memory", "port", "submission", "task", "validate"]),
     ("open",       &["backend", "committer", "copy", "error", "handle", "index", "long_reads", "memory", "port", "room"]),
-    ("disturbed",  &["backend", "error", "handle", "port"]),
+    ("disturbed",  &["backend", "error", "handle", "open", "port"]),
 ];
 
 /// What may be written only in some places: the text, the places, and the reason.
