@@ -18,8 +18,8 @@ const LOG_PATIENCE: Duration = Duration::from_millis(100);
 /// here on no signal is lost, and none has its default effect: it would end the process in the middle
 /// of its start, or have none at all where this is the first process of a container.
 ///
-/// It listens on a thread of its own, which no work holds up. SIGHUP is no such signal where it has the
-/// TLS files reloaded.
+/// It listens on a thread of its own, which no work holds up. Where `reloads`, SIGHUP
+/// reloads the TLS files and stops nothing.
 pub(super) fn listen(telemetry: Telemetry, reloads: bool) -> io::Result<CancellationToken> {
     let runtime = Builder::new_current_thread().enable_io().build()?;
     let mut signals = {
@@ -78,7 +78,7 @@ impl Signals {
     }
 }
 
-/// As the system's list of ignored signals says, where there is one: a set of bits.
+/// Whether the process ignores SIGHUP, by the mask of ignored signals of the system, if it has one.
 fn is_hang_up_ignored() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

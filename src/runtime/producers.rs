@@ -371,7 +371,7 @@ impl Runtime {
         }
         let now = self.0.clock.now();
         // Of instants that were left none is left out, nor of those that have passed while this process
-        // stood still: another one leaves them to it until it counts as gone.
+        // was frozen: another one leaves them to it until it counts as gone.
         let is_kept = self.storage().is_shared() && now.since(instant) <= LEFT_MAX;
         let after = if is_left || is_kept { instant } else { now };
         if !schedule.awaits(instant, now) {

@@ -74,7 +74,7 @@ impl Storage {
                 // A server that has just answered may have no connection left for a moment. The
                 // caller decides for how long that is waited for.
                 Err(error) if database.is_shared() && error.code() == Code::StorageUnavailable => {
-                    warn!("the database was opened, and cannot be read: {error}; trying again");
+                    warn!("the database was opened but cannot be read: {error}; trying again");
                     sleep(READING_PAUSE).await;
                 }
                 found => break found?,

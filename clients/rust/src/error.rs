@@ -348,11 +348,7 @@ mod tests {
     #[test]
     fn an_answer_that_fails_on_the_way_keeps_its_code() {
         for (text, code, is_retryable) in [
-            (
-                "SEARCH_TIMEOUT: it took too long",
-                "SEARCH_TIMEOUT",
-                Code::from("SEARCH_TIMEOUT").is_retryable(),
-            ),
+            ("SEARCH_TIMEOUT: it took too long", "SEARCH_TIMEOUT", true),
             ("STORAGE_UNAVAILABLE: retry", "STORAGE_UNAVAILABLE", true),
             ("connection error: reset", "CONNECTION_LOST", false),
             ("", "CONNECTION_LOST", false),

@@ -225,8 +225,7 @@ impl<'a> Fields<'a> {
         let (found, place) = self.placed_duration(name, report)?;
         if found.is_zero() {
             let message = format!(
-                "{name} of {} is 0, and nothing can be done in no time; write a longer one, or \
-                 remove it",
+                "{name} of {} is 0; write a time limit of 1ms or more, or remove it",
                 self.what
             );
             report.error("S103", place, message);

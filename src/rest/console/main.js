@@ -145,19 +145,19 @@ function replace(next, isSame) {
   place?.focus({ preventScroll: true });
 }
 
-// Says what is the matter with what is shown.
+// Shows a notice above the content.
 function warn(text) {
   const element = document.getElementById("stale");
   if (element.textContent !== text) element.textContent = text;
 }
 
-// Says why what is shown may be old, and from when it is.
+// Warns that the content may be old, and says from when it is.
 function warnOld(why, what = "") {
   const since = shown.isGood ? ` What is shown is as of ${shown.since.toLocaleString()}${what}.` : "";
   warn(`${why.replace(/\.?$/, ".")}${since}`);
 }
 
-// Says that the page waits for a person, if it would have been read again by now.
+// Warns that the page is not refreshed, if that was due.
 function warnPaused() {
   if (!document.hidden && shown.isGood && Date.now() - shown.since >= 2 * REFRESH_MS)
     warnOld("The page is not refreshed while a form is filled in, text is selected or the pointer moves over a button.");

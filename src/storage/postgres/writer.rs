@@ -213,7 +213,7 @@ impl Writer {
         // The start refuses such a pooler, but one may have been set to another mode since.
         if had_it == Some(false) && !std::mem::replace(&mut self.has_said_pooled, true) {
             error!(
-                "other processes wait for turns that nobody has: {}",
+                "the turn to write could not be released, so other processes wait for it: {}",
                 Trouble::Pooled
             );
         }

@@ -1,4 +1,4 @@
-//! What can be said of a file before `SQLite` opens it.
+//! Checks a file before `SQLite` opens it.
 
 use std::{
     fmt,
@@ -31,8 +31,8 @@ pub(super) fn check(path: &Path) -> Result<(), OpenError> {
     }
 }
 
-/// Fails if there is something that cannot be a database. To open a pipe would take until somebody
-/// writes to it.
+/// Fails if there is something that cannot be a database. Opening a pipe would wait for a
+/// writer.
 pub(super) fn check_kind(path: &Path) -> io::Result<()> {
     match fs::metadata(path) {
         Ok(file) if file.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
@@ -78,7 +78,7 @@ fn bytes_of(header: &[u8]) -> Option<u64> {
         Some(u32::from_be_bytes(*bytes))
     };
     let page = match u16::from_be_bytes(*header.get(16..)?.first_chunk()?) {
-        // It would need a bit more.
+        // 65,536 does not fit into the field.
         1 => 1 << 16,
         bytes => u64::from(bytes),
     };
